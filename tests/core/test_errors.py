@@ -137,3 +137,8 @@ def test_errors_of_what_is_loaded_are_not_of_its_installation(place: Path) -> No
             call()
     with pytest.raises(ImportError), telling_broken(["another"]):
         raise ImportError("of ours")
+
+
+def test_unknown_name_of_an_empty_catalogue_shows_no_empty_list() -> None:
+    assert str(unknown_name("topic", "imu", [])) == "Unknown topic 'imu'. There is none to choose from."
+    assert str(unknown_name("label", "a", [""])) == "Unknown label 'a'. Known: ''."

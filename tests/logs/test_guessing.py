@@ -104,3 +104,97 @@ def test_arrays_of_an_archive_are_named_by_their_array(tmp_path: Path) -> None:
     assert named["accelerometer"][0] == ("accel.0", "accel.1", "accel.2")
     assert named["attitude"][0] == ("att.0", "att.1", "att.2", "att.3")
     assert named["motor_command"][0] == ("motors.0", "motors.1", "motors.2", "motors.3")
+
+
+# ---- Names that exports have -------------------------------------------------------------------------------------------------
+
+
+def table(time: str, step: float, **kinds: object) -> dict[str, np.ndarray]:
+    """A table of 200 rows: `kinds` holds names, and size or middle of each."""
+    draw, count = np.random.default_rng(0), 200
+    made = {time: step * np.arange(count)}
+    for names, middles, size in kinds.values():  # type: ignore[misc,attr-defined]
+        for name, middle in zip(names, np.broadcast_to(middles, len(names)), strict=True):
+            made[name] = middle + draw.normal(0.0, size, count)
+    return made
+
+
+def numbered(pattern: str, first: int = 1) -> list[str]:
+    return [pattern.format(k) for k in range(first, first + 4)]
+
+
+def test_rates_that_name_what_turns() -> None:
+    names = [f"{way}_rate_dps" for way in ("roll", "pitch", "yaw")]
+    asked = [f"{way}_rate_setpoint_dps" for way in ("roll", "pitch", "yaw")]
+    force = [f"acc_{a}_g" for a in "xyz"]
+    columns = table("t", 0.01, gyro=(names, 0.0, 0.5), force=(force, (0, 0, 1), 0.01), motor=(numbered("mot{}"), 0.5, 0.1),
+                    asked=(asked, 0.0, 0.5), battery=(["vbat_mV"], 3700.0, 5.0))  # fmt: skip
+    named = guessed(columns)
+    # Slow as they are: the name says degrees.
+    assert named["gyro"] == (tuple(names), "deg/s", "flu")
+    assert named["accelerometer"] == (tuple(force), "g", "flu")
+    assert named["motor_command"] == (("mot1", "mot2", "mot3", "mot4"), "1", "")
+    assert named["voltage"] == (("vbat_mV",), "mV", "")
+    assert set(guess_mapping(columns).unknown) == set(asked)
+    named = guessed(table("t", 0.01, gyro=(["p_rad_s", "q_rad_s", "r_rad_s"], 0.0, 30.0)))
+    assert named["gyro"] == (("p_rad_s", "q_rad_s", "r_rad_s"), "rad/s", "flu")
+
+
+def test_names_of_ardupilot() -> None:
+    axes = [[f"IMU.{word}{a}" for a in "XYZ"] for word in ("Gyr", "Acc")]
+    columns = table("TimeUS", 1e4, gyro=(axes[0], 0.0, 0.3), force=(axes[1], (0, 0, -9.8), 0.1),
+                    motor=(numbered("RCOU.C{}"), 1500.0, 50.0), battery=(["BAT.Volt", "BAT.Curr"], 15.0, 0.1))  # fmt: skip
+    named = guessed(columns)
+    assert named["motor_command"] == (tuple(numbered("RCOU.C{}")), "us", "")
+    assert (named["gyro"][1:], named["accelerometer"][1:]) == (("rad/s", "frd"), ("m/s^2", "frd"))
+    assert (named["voltage"][0], named["current"][0]) == (("BAT.Volt",), ("BAT.Curr",))
+    bare = table("TimeUS", 1e4, motor=(numbered("C{}"), 1500.0, 50.0))
+    assert guessed(bare)["motor_command"] == (tuple(numbered("C{}")), "us", "")
+    # Numbered columns of bare names that hold no pulses are nobody's motors.
+    assert guessed(table("TimeUS", 1e4, some=(numbered("C{}"), 3.0, 1.0))) == {}
+
+
+def test_names_of_a_crazyflie() -> None:
+    columns = table("timestamp", 10.0, gyro=([f"gyro.{a}" for a in "xyz"], 0.0, 30.0), motor=(numbered("motor.m{}"), 3e4, 3e3),
+                    force=([f"acc.{a}" for a in "xyz"], (0, 0, 1), 0.02),
+                    place=([f"stateEstimate.{a}" for a in "xyz"], 0.0, 1.0),
+                    speed=([f"stateEstimate.v{a}" for a in "xyz"], 0.0, 1.0),
+                    turn=([f"stabilizer.{way}" for way in ("roll", "pitch", "yaw")], 0.0, 9.0))  # fmt: skip
+    named = guessed(columns)
+    assert set(named) == {"gyro", "accelerometer", "motor_command", "position", "velocity", "attitude"}
+    assert (named["gyro"][1], named["accelerometer"][1], named["motor_command"][1]) == ("deg/s", "g", "u16")
+
+
+def test_names_of_a_blackbox_that_lost_its_head(tmp_path: Path) -> None:
+    arrays = {word: [f"{word}[{k}]" for k in range(3)] for word in ("gyroADC", "accSmooth", "axisP")}
+    columns = table("time (us)", 1e3, gyro=(arrays["gyroADC"], 0.0, 4.0), force=(arrays["accSmooth"], (0, 0, 2048), 20.0),
+                    terms=(arrays["axisP"], 0.0, 9.0), motor=(numbered("motor[{}]", 0), 1300.0, 50.0),
+                    turns=(numbered("eRPM[{}]", 0), 1200.0, 50.0))  # fmt: skip
+    found = guess_mapping(columns)
+    named = {g.name: g for g in found.streams}
+    assert set(named) == {"gyro", "accelerometer", "motor_command", "motor_speed"}
+    assert (named["gyro"].unit, named["motor_command"].unit) == ("deg/s", "us")
+    assert "2048 of them taken for one g" in named["accelerometer"].reason
+    assert "14 poles are taken" in named["motor_speed"].reason
+    path = tmp_path / "t.csv"
+    np.savetxt(path, np.stack(list(columns.values()), 1), delimiter=",", header=",".join(columns), comments="")
+    (tmp_path / "m.toml").write_text(found.text(path.name))
+    log = read_log(path, ReadOptions(mapping=tmp_path / "m.toml"))
+    assert np.median(log.stream("accelerometer").values[:, 2]) == pytest.approx(9.81, rel=0.01)
+    assert np.median(log.stream("motor_speed").values) == pytest.approx(1200.0 * 100.0 / 7.0 * 2.0 * np.pi / 60.0, rel=0.02)
+
+
+def test_names_of_ros(tmp_path: Path) -> None:
+    axes = [[f"/imu/{word}/{a}" for a in "xyz"] for word in ("angular_velocity", "linear_acceleration")]
+    columns = table("__time", 0.01, gyro=(axes[0], 0.0, 0.3), force=(axes[1], (0, 0, 9.8), 0.1),
+                    turns=(numbered("/esc/rpm[{}]", 0), 9000.0, 100.0))  # fmt: skip
+    columns["__time"] = columns["__time"] + 1.7e9
+    named = guessed(columns)
+    assert {name: found[1] for name, found in named.items()} == {
+        "gyro": "rad/s",
+        "accelerometer": "m/s^2",
+        "motor_speed": "rpm",
+    }
+    whole = table("header.stamp.sec", 1.0, gyro=(axes[0], 0.0, 0.3))
+    whole["header.stamp.sec"] = np.floor(whole["header.stamp.sec"] / 50.0) + 1.7e9
+    assert "stands still between whole seconds: join it with the column of their parts" in guess_mapping(whole).time_reason

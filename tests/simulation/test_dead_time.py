@@ -220,3 +220,24 @@ def test_the_kernel_compiles_for_a_gpu(tmp_path: Any) -> None:
     wp.compile_aot_module(step_kernel(4, None, False, 16).module, device=None, arch=90, module_dir=tmp_path, use_ptx=True)
     text = "".join(path.read_text() for path in tmp_path.rglob("*.ptx"))
     assert "step_4_late16" in text
+
+
+def test_what_is_on_its_way_does_not_reach_the_rotors_of_a_flight_that_has_ended() -> None:
+    """A flight that was given what is no number keeps its last good state, commands included, while others fly on."""
+    simulator = Simulator(late(0.02), config(), 2)
+    simulator.reset(position=[0.0, 0.0, 100.0], rotor_speed=np.full((2, 4), 1000.0))
+    command = np.full((2, 4), 1000.0)
+    for k in range(15):  # every command differs, so that the ring is full of what is to come
+        command[:] = 1000.0 + 20.0 * k
+        simulator.advance(1, command)
+    command[0] = np.nan
+    simulator.advance(1, command)
+    assert simulator.diverged.tolist() == [True, False]
+    kept = {name: np.array(simulator.field(name)[0]) for name in ("rotor_command", "rotor_speed")}
+    assert kept["rotor_command"][0] < 1300.0
+    before = np.array(simulator.field("rotor_command")[1])
+    for _ in range(30):
+        simulator.advance(1, np.full((2, 4), 1500.0))
+    for name, values in kept.items():
+        np.testing.assert_array_equal(simulator.field(name)[0], values, err_msg=name)
+    assert np.all(simulator.field("rotor_command")[1] > before)

@@ -11,13 +11,14 @@ import pytest
 from tests.fixtures.identified import SD, STATE, identified
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.random import flight_key
 from airworthy.dynamics.state import body_parameters, padded_rotor_count, rigid_layout
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
-from airworthy.simulation.posterior import DRAW_UNIFORMS, posterior_of, rejected_share
-from airworthy.vehicles import vehicle
+from airworthy.simulation.posterior import DRAW_UNIFORMS, drawn_vehicles, narrowed_draws, posterior_of, rejected_share
+from airworthy.vehicles import Vehicle, check, vehicle
 from airworthy.vehicles.identification.result import hover_command
 from airworthy.vehicles.record import UNCERTAIN
-from airworthy.vehicles.uncertainty import _flies, with_values
+from airworthy.vehicles.uncertainty import _flies, uncertain_values, with_values
 
 
 def config(**given: Any) -> SimulatorConfig:
@@ -148,6 +149,86 @@ def test_rejected_draws_are_counted() -> None:
     assert Simulator(identified(), config(), 100).rejected_draws < 3
 
 
+def with_deviations(**changes: float) -> Vehicle:
+    """As identified, but for some deviations."""
+    craft = identified()
+    told = craft.uncertainty
+    assert told is not None
+    sd = tuple(changes.get(name, value) for name, value in zip(told.names, told.sd, strict=True))
+    return replace(craft, uncertainty=replace(told, sd=sd))
+
+
+def test_rejected_draws_are_those_of_the_flights_that_fly() -> None:
+    simulator = Simulator(identified(wide=6.0), config(), 200, seed=3)
+    before = simulator.rejected_draws
+    simulator.reset()
+    again = simulator.rejected_draws
+    assert abs(again - before) < before  # not both of them together
+    assert before > 0
+
+
+def test_what_draws_cut_off_is_told() -> None:
+    """Izz of a flat vehicle is near the most that a body may have: of a spread of 13 % a tenth is none."""
+    craft = with_deviations(inertia_zz_ratio=0.13)
+    found = narrowed_draws(craft)
+    drawn = np.array([uncertain_values(item, STATE)["inertia_zz_ratio"] for item in craft.draw(4000, 1).vehicles])
+    told, cut = found.deviations["inertia_zz_ratio"]
+    assert set(found.deviations) == {"inertia_zz_ratio"}
+    assert told == pytest.approx(0.13)
+    assert cut == pytest.approx(np.log(drawn).std(), rel=0.05)
+    assert cut < 0.9 * told
+    said = found.sentence("mine")
+    assert said.startswith("10.5 % of the draws from the uncertainty of mine are no vehicles")
+    assert said.endswith("narrower than the record says: inertia_zz_ratio 10.8 % in place of 13 %.")
+    assert narrowed_draws(identified()).sentence("mine") == ""
+    assert narrowed_draws(identified()).deviations == {}
+
+
+def test_a_value_that_is_known_for_certain_is_drawn_as_it_is() -> None:
+    craft = with_deviations(lag=0.0)
+    simulator = Simulator(craft, config(), 50, seed=1)
+    assert np.ptp(simulator.parameter("rotor_rise")[:, 0]) == 0.0
+    assert np.ptp(simulator.parameter("mass")) > 0.0
+    assert simulator.rejected_draws < 3
+
+
+@pytest.mark.parametrize("resets", [0, 2])
+def test_records_are_what_a_simulator_draws(resets: int) -> None:
+    craft = identified(wide=6.0)
+    simulator = Simulator([craft, craft, identified(), craft, craft], config(), 5, seed=3, flight_ids=[4, 9, 2, 7, 1])
+    for _ in range(resets):
+        simulator.reset()
+    drawn = simulator.drawn_vehicles()
+    assert drawn[1] == drawn_vehicles(craft, Randomization(posterior=True), flight_key(3, [9], resets))[0]
+    np.testing.assert_allclose([item.vehicle.mass for item in drawn], simulator.parameter("mass"), rtol=1e-12)
+    np.testing.assert_allclose([item.vehicle.inertia for item in drawn], simulator.parameter("inertia"), rtol=1e-9)
+    assert sum(item.rejected for item in drawn) == simulator.rejected_draws
+    for item in drawn:
+        check(item.vehicle)
+        assert item.values["mass"] == item.vehicle.mass
+
+
+def test_lags_that_may_be_drawn_too_short_are_refused() -> None:
+    craft = with_deviations(lag=1.5)
+    assert any(b > 0.0 for b in (craft.rotors[0].response.rise[1], craft.rotors[0].response.fall[1]))
+    with pytest.raises(AirworthyError, match="too fast for rk4 at 1000 Hz"):
+        Simulator(craft, config(), 2)
+
+
+def test_what_does_not_last_holds_until_the_next_flight() -> None:
+    simulator = Simulator(identified(), config(), 4, seed=3)
+    heavier = 1.5 * simulator.parameter("mass")
+    simulator.set_parameter("mass", heavier, lasting=False)
+    np.testing.assert_array_equal(simulator.parameter("mass"), heavier)
+    np.testing.assert_allclose(simulator.parameter("mass_inverse"), 1.0 / heavier)
+    simulator.reset(env_ids=[1])
+    now = simulator.parameter("mass")
+    np.testing.assert_array_equal(now[[0, 2, 3]], heavier[[0, 2, 3]])
+    assert now[1] == pytest.approx(simulator.vehicles[1].mass, rel=0.1)
+    with pytest.raises(AirworthyError, match="nothing sets it back; leave lasting out"):
+        Simulator(identified(), SimulatorConfig(), 1).set_parameter("mass", 1.0, lasting=False)
+
+
 def test_wider_by_a_factor() -> None:
     craft = identified()
     one, two = (np.array(posterior_of(craft, Randomization(posterior=True, widen=w)).root) for w in (1.0, 1.5))
@@ -178,7 +259,7 @@ def test_vehicles_and_dynamics_that_cannot_be_drawn_are_refused() -> None:
             2,
         )
     with pytest.raises(AirworthyError, match="% of the draws from the uncertainty of cf2x_L250 are no vehicles"):
-        Simulator(identified(wide=60.0), config(), 2)
+        Simulator(with_deviations(inertia_zz_ratio=3.0, thrust=3.0), config(), 2)
     with pytest.raises(AirworthyError, match="'mass' is drawn anew for each flight"):
         Simulator(identified(), config(), 2).set_parameter("mass", 1.0)
 

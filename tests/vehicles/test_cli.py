@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.dynamics.articulated_cases import star
+from tests.fixtures.identified import identified
 
 from airworthy.cli.main import main
 from airworthy.vehicles import articulated_names, read_vehicle, vehicle, vehicle_names, write_vehicle
@@ -49,6 +50,45 @@ def test_show_a_vehicle_with_joints(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert (found["dof"], found["step_ms"], found["integrator"]) == (14, pytest.approx(2.0), "midpoint")
     assert found["tree"][:3] == ["base_link", "connecting_link_arm0", "arm_motor_0"]
+
+
+def told_as(tmp_path: Path, **changes: float) -> str:
+    """The file of a vehicle with its uncertainty, some deviations changed."""
+    made = identified()
+    told = made.uncertainty
+    assert told is not None
+    sd = tuple(changes.get(name, value) for name, value in zip(told.names, told.sd, strict=True))
+    write_vehicle(replace(made, uncertainty=replace(told, sd=sd)), tmp_path / "mine.toml")
+    return str(tmp_path / "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"inertia_zz_ratio": 3.0, "thrust": 3.0},
+            "of the draws from the uncertainty of cf2x_L250 are no vehicles that lift their weight",
+        ),
+        ({"lag": 1.5}, "too fast for rk4 at 960 Hz"),
+    ],
+)
+def test_validate_refuses_an_uncertainty_that_no_flight_can_draw(
+    changes: dict[str, float], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = told_as(tmp_path, **changes)
+    assert run("validate", file) == 2
+    refused = capsys.readouterr().err
+    assert said in refused
+    # The same sentence as of a flight.
+    assert main(["fly", "--vehicle", file, "--randomize", "identified", "--out", str(tmp_path / "flown")]) == 2
+    assert capsys.readouterr().err == refused
+
+
+def test_validate_tells_what_draws_cut_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("validate", told_as(tmp_path, inertia_zz_ratio=0.13)) == 0
+    assert "drawn anew, so that draws are narrower than the record says: inertia_zz_ratio 10.8 % in" in capsys.readouterr().out
+    assert run("validate", told_as(tmp_path)) == 0
+    assert "drawn anew" not in capsys.readouterr().out
 
 
 def test_show(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import flight_segments, read_log
 from airworthy.vehicles.identification.published import identify_published
@@ -41,6 +43,21 @@ def test_published_values_11_2(flights: tuple[FlightSignals, FlightSignals]) -> 
     assert found.thrust_square == pytest.approx(0.15002497, rel=1e-3)
     assert found.inertia[:2] == pytest.approx((1.02863e-5, 1.10524e-5), rel=5e-4)
     assert found.inertia[2] == pytest.approx(1.9546e-5, rel=5e-4)
+
+
+def test_the_command_prints_them_11_2(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As docs/howto/identify.md has it; a second of saturated commands is left out, which moves Iyy by 0.3 %."""
+    logs = [str(data_dir / "flights/crazyflie_sysid" / name) for name in ("log10", "log15")]
+    parts = ["log10=8.666299:38.666298"]
+    parts += ["log15=15.755088:22.133932", "log15=22.13477:41.264885", "log15=41.629257:50.755087"]
+    ask = ["vehicles", "identify", *logs, "--mass", "0.027+-0.0003", "--frame", "quad_x:0.028", "--use", *parts]
+    assert main([*ask, "--method", "eschmann2024", "--gravity-as-published", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["lag"] == pytest.approx(0.0715657, abs=5e-8)
+    assert found["thrust"] == pytest.approx((0.02126557, -0.01117503, 0.12012994), rel=1e-3)
+    assert found["inertia"][:2] == pytest.approx((1.02863e-5, 1.10524e-5), rel=3e-3)
+    assert main([*ask, "log7=1:2", "--method", "eschmann2024"]) == 2
+    assert "Unknown log 'log7'. Closest: 'log15', 'log10'. Known: log10, log15." in capsys.readouterr().err
 
 
 def test_with_gravity_as_it_is(flights: tuple[FlightSignals, FlightSignals]) -> None:

@@ -54,6 +54,11 @@ def test_file_holds_everything(craft: Vehicle, tmp_path: Path) -> None:
         ({"correlation": ((1.0, 0.5), (0.4, 1.0))}, "must be symmetric"),
         ({"share": (0.5, 1.5)}, "share has an entry outside 0 to 1"),
         ({"state": 0.0}, "uncertainty.state is 0"),
+        (
+            {"mean": (900.0, 0.0)},
+            r"tells mass as 900 \+- 0.02 of its logarithm, of which 6 deviations reach beyond all numbers",
+        ),
+        ({"sd": (0.02, 300.0)}, r"tells thrust as \S+ \+- 300 of its logarithm, of which"),
     ],
 )
 def test_what_is_no_distribution_is_refused(change: dict[str, object], said: str) -> None:
@@ -120,6 +125,13 @@ def test_draws_that_are_no_vehicles_are_counted() -> None:
 def test_a_vehicle_without_uncertainty_draws_nothing() -> None:
     with pytest.raises(AirworthyError, match="tells no uncertainty to draw from"):
         vehicle("cf2x_L250").draw(3, 0)
+
+
+def test_what_is_no_record_draws_nothing(craft: Vehicle) -> None:
+    assert craft.uncertainty is not None
+    far = replace(craft, uncertainty=replace(craft.uncertainty, mean=(900.0, *craft.uncertainty.mean[1:])))
+    with pytest.raises(AirworthyError, match="uncertainty tells mass as 900"):
+        far.draw(3, 0)
 
 
 def test_too_wide_is_refused() -> None:

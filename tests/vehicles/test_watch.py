@@ -186,6 +186,21 @@ def test_a_weak_rotor_in_a_real_flight(data_dir: Path) -> None:
     assert drift.sizes[0].value == pytest.approx(-0.15, abs=0.05)
 
 
+@pytest.mark.slow
+def test_weaker_rotors_in_a_real_flight_with_few_turns_are_no_mass(data_dir: Path) -> None:
+    """`log10` steps its thrust and hardly turns: what is less thrust of all must not be told as more mass."""
+    logs = [read_log(data_dir / "flights/crazyflie_sysid" / name) for name in ("log10", "log15")]
+    mine = identify(logs, Known((0.027, 0.0003), frame_vehicle("quad_x:0.028", 0.027)), quick=True).vehicle
+    rotor, stream = mine.rotors[0], logs[0].stream("motor_command")
+    linear, square = rotor.thrust[1] * rotor.speed_max, rotor.thrust[2] * rotor.speed_max**2
+    commands, late = stream.values.copy(), stream.time >= 0.5 * (stream.time[0] + stream.time[-1])
+    asked = (linear * commands + square * commands**2)[late] / 0.9
+    commands[late] = (np.sqrt(linear**2 + 4.0 * square * asked) - linear) / (2.0 * square)
+    drift = only(watch([changed(logs[0], "motor_command", commands)], mine))
+    assert drift.cause == "thrust_over_mass"
+    assert drift.sizes[0].low < -0.1 < drift.sizes[0].high + 0.03
+
+
 def test_chances_go_on_where_floats_end() -> None:
     assert unlikely(3.841, 1) == pytest.approx(-np.log10(0.05), abs=1e-3)
     for dimensions in (1, 2, 3):

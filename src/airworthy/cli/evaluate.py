@@ -104,7 +104,8 @@ def _show(done: Evaluated, protocol: TrackingProtocol) -> None:
     for name, change in done.summary["changes"].items():
         if change:
             print(f"{name}: {change_text(change)}.")
-    for line in told_endings(done.summary["endings"]):
+    drawn = (item["said"] for item in done.summary.get("identified_draws", ()))
+    for line in (*told_endings(done.summary["endings"]), *filter(None, drawn)):
         print(line)
     print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")
 

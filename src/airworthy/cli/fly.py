@@ -94,7 +94,8 @@ def show_summary(folder: Path, summary: Mapping[str, Any], notes: Sequence[str] 
     show_table("", ("", "mean", "spread"), rows)
     flights = summary["flights"]
     why = (*_partial(aggregate["outcomes"]), *failures(flights), *own_way_note(flights))
-    for note in filter(None, (*notes, copies_note(aggregate), _unknown_note(summary), _links_note(flights), *why)):
+    drawn = [item["said"] for item in summary.get("identified_draws", ())]
+    for note in filter(None, (*notes, *drawn, copies_note(aggregate), _unknown_note(summary), _links_note(flights), *why)):
         print(note)
     report = folder / "report.html"
     print(f"Report: {report}" if report.exists() else f"Flights: {folder}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,12 +15,13 @@ from tyro.conf import Positional
 from airworthy.benchmarks.validation.identified import write_identification
 from airworthy.cli.common import emit_json, show_table
 from airworthy.cli.logs import read_options
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import json_text, make_folder, refuse_unwritable, write_text
 from airworthy.core.jobs.progress import command_line
 from airworthy.logs import Log, flight_segments, read_log, refuse_input
+from airworthy.simulation.posterior import narrowed_draws
 from airworthy.vehicles import Identified, IdentifiedValue, Known, Vehicle, identify, named_vehicle, write_vehicle
-from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured
+from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured, parts_of
 from airworthy.vehicles.identification.published import PublishedFit, identify_published
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
 
@@ -52,10 +54,14 @@ class IdentifyConfig:
     """Values that are fitted although the logs hardly tell them, by name (thrust_linear, damping, ...)."""
     fix: tuple[str, ...] = ()
     """Values that are held: NAME=VALUE in SI units, as command_delay=0."""
+    order: str | None = None
+    """For each rotor of the vehicle, from the first on, the column of the logs' motor commands, as 4,3,2,1, where you know it;
+    without it the logs tell it, or ask."""
     use: tuple[str, ...] = ()
-    """Parts of the logs, START:STOP in seconds of each log's clock; without any, all of what is usable."""
+    """Parts of the logs, START:STOP in seconds of each log's clock, or LOG=START:STOP of one log, by its name; without any, all
+    of what is usable."""
     skip: tuple[str, ...] = ()
-    """Parts to leave out, START:STOP in seconds."""
+    """Parts to leave out, START:STOP in seconds, or LOG=START:STOP."""
     holdout: tuple[Path, ...] = ()
     """Logs that judge and are not fitted; without any, the last third of each flight judges."""
     method: Literal["joint", "eschmann2024"] = "joint"
@@ -102,12 +108,13 @@ def run(config: IdentifyConfig) -> int:
         known,
         config.seed,
         quick=config.quick,
-        use=_parts(config.use, "--use"),
-        skip=_parts(config.skip, "--skip"),
+        use=_parts(config.use, "--use", logs),
+        skip=_parts(config.skip, "--skip", logs),
         holdout=judges,
         name="identified" if config.out is None else config.out.stem,
         say=(lambda _: None) if config.json else (lambda text: print(f"  {text}", flush=True)),
     )
+    found = dataclasses.replace(found, notes=(*found.notes, *_drawn_note(found.vehicle)))
     if config.out is not None:
         write_vehicle(found.vehicle, config.out)
     if config.report is not None:
@@ -123,6 +130,16 @@ def run(config: IdentifyConfig) -> int:
     if config.report is not None:
         print(f"Everything: {config.report / 'identification.json'}\nReport:     {config.report / 'report.html'}")
     return 0
+
+
+def _drawn_note(vehicle: Vehicle) -> list[str]:
+    """Return what draws from a vehicle's uncertainty leave out, or that none can be drawn; the vehicle itself flies all the
+    same."""
+    try:
+        said = narrowed_draws(vehicle).sentence(vehicle.name)
+    except AirworthyError as reason:
+        said = str(reason)
+    return [said] if said else []
 
 
 def _known(config: IdentifyConfig) -> Known:
@@ -153,22 +170,35 @@ def _known(config: IdentifyConfig) -> Known:
             fixed[name] = math.nan
         if not math.isfinite(fixed[name]):
             raise AirworthyError(f"--fix is {text!r}; expected NAME=VALUE in SI units, as command_delay=0.")
-    return Known(
-        mass=None if mass is None else (mass.value, mass.sd), vehicle=vehicle, measured=numbers, fixed=fixed, free=config.free
-    )
+    weighed = None if mass is None else (mass.value, mass.sd)
+    return Known(weighed, vehicle, numbers, fixed, config.free, _order(config.order))
 
 
-def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
-    made = []
+def _order(text: str | None) -> tuple[int, ...]:
+    """Return columns from 0 on; raises AirworthyError where the words are no numbers from 1 on."""
+    if text is None:
+        return ()
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) >= 1 for word in words):
+        raise AirworthyError(f"--order is {text!r}; expected a column for each rotor, from 1 on, as 4,3,2,1.")
+    return tuple(int(word) - 1 for word in words)
+
+
+def _parts(texts: tuple[str, ...], option: str, logs: Sequence[Log]) -> dict[str, list[tuple[float, float]]]:
+    """Return parts by the name of their log; under "" those of all."""
+    made: dict[str, list[tuple[float, float]]] = {}
     for text in texts:
-        start, colon, stop = text.partition(":")
+        name, equals, part = text.rpartition("=")
+        start, colon, stop = part.partition(":")
         try:
             pair = (float(start), float(stop))
         except ValueError:
             pair = (math.nan, math.nan)
         if not colon or not pair[1] > pair[0]:
-            raise AirworthyError(f"{option} is {text!r}; expected START:STOP in seconds, as 35:65.")
-        made.append(pair)
+            raise AirworthyError(f"{option} is {text!r}; expected START:STOP in seconds, as 35:65, or LOG=START:STOP.")
+        if equals and name not in [log.name for log in logs]:
+            raise unknown_name("log", name, [log.name for log in logs], f"Named by {option} {text}.")
+        made.setdefault(name, []).append(pair)
     return made
 
 
@@ -252,8 +282,9 @@ def _published(config: IdentifyConfig, known: Known, logs: list[Log]) -> int:
     if known.vehicle is None:
         raise AirworthyError("--method eschmann2024 needs the rotors' places: give --frame, --like or --geometry.")
     assert known.mass is not None
-    use, skip = _parts(config.use, "--use"), _parts(config.skip, "--skip")
-    flights = [flight_signals(log, flight_segments(log, use, skip)) for log in logs]
+    use, skip = _parts(config.use, "--use", logs), _parts(config.skip, "--skip", logs)
+    parts = [flight_segments(log, parts_of(use, log.name), parts_of(skip, log.name)) for log in logs]
+    flights = [flight_signals(log, segments) for log, segments in zip(logs, parts, strict=True)]
     thrust, turning = max(flights, key=_vertical), max(flights, key=_turning)
     rotors = known.vehicle.rotors
     positions = np.array([rotor.position for rotor in rotors]) - np.array(known.vehicle.center_of_mass)

@@ -203,6 +203,21 @@ def _hover_text(record: Vehicle) -> str:
     return f"{tilt}, rotors at {states} {unit}, up to {trim.use(record):.0%} of a rotor's thrust"
 
 
+def _drawn_note(record: Vehicle) -> list[str]:
+    """Return what draws from a vehicle's uncertainty leave out; raises AirworthyError where no flight could draw from it."""
+    if record.uncertainty is None:
+        return []
+    from airworthy.benchmarks.fly.config import FlyConfig
+    from airworthy.benchmarks.fly.job import settled, simulator_config
+    from airworthy.simulation import Simulator
+    from airworthy.simulation.posterior import narrowed_draws
+
+    # As `airworthy fly --randomize identified` builds it: what that refuses of a record, this refuses.
+    config, flown = settled(FlyConfig(randomize=("identified",)), [record])
+    Simulator(flown[0], simulator_config(config, "tracking", flown), 1)
+    return [note] if (note := narrowed_draws(record).sentence(record.name)) else []
+
+
 def _validate(config: ValidateVehicleConfig) -> int:
     urdf = config.file.suffix.lower() == ".urdf"
     if config.rotors is not None and not urdf:
@@ -214,6 +229,7 @@ def _validate(config: ValidateVehicleConfig) -> int:
     record = named_vehicle(str(config.file), config.rotors, config.joints) if urdf else read_vehicle(config.file)
     # A record without a device for a sensor can fly, but what it is said to carry cannot be mounted.
     carried_sensors(record)
+    drawn = _drawn_note(record)
     if record.links:
         tree_of(record)  # what cannot be simulated with joints is told here
         print(f"{config.file}: {record.joint_count} joints move; hover is told where flights start, all else at zero.")
@@ -230,7 +246,7 @@ def _validate(config: ValidateVehicleConfig) -> int:
     arm = arm_length(record)
     if arm > ARM_USUAL:
         print(f"note: its arms are {arm:.4g} m long; positions are in metres, and {arm:.4g} mm would be {arm / 1000.0:.4g}")
-    for note in joint_notes(given) if given.links else ():
+    for note in (*(joint_notes(given) if given.links else ()), *drawn):
         print(f"note: {note}")
     for name in missing_sources(given):
         print(f"note: no source is given for {name}")

@@ -47,8 +47,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> 
     parts = [f"Unknown {kind} {name!r}."]
     if close:
         parts.append(f"Closest: {', '.join(repr(n) for n in close)}.")
-    shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
-    parts.append(f"Known: {shown}.")
+    shown = ", ".join(n or "''" for n in names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
+    parts.append(f"Known: {shown}." if names else "There is none to choose from.")
     if hint:
         parts.append(hint)
     return UnknownNameError(" ".join(parts))

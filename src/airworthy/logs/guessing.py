@@ -18,19 +18,53 @@ _TIME = re.compile(r"#?\s*(t|time|stamp|timestamp|time_?stamp|ts)([_ \[(]*(s|sec
 _AXIS = re.compile(r"(?<![a-z])([xyzw])(?![a-z])|([xyzw])$|([xyzw])(?=_|\d|$| |\[|\()", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _THREES = (
-    ("gyro", re.compile(r"gyr|omega|angular|ang_?vel|rate|^[wg]_?[xyz]|^imu_w", re.IGNORECASE)),
-    ("accelerometer", re.compile(r"acc|^a_?[xyz]|specific|imu_f|imu_a", re.IGNORECASE)),
+    ("gyro", re.compile(r"gyr|omega|angular|ang_?vel|rate|dps|^[wg]_?[xyz]|^imu_w", re.IGNORECASE)),
+    ("accelerometer", re.compile(r"acc|^a_?[xyz](?![a-z])|specific|imu_f|imu_a", re.IGNORECASE)),
     ("magnetometer", re.compile(r"mag|^m_?[xyz]", re.IGNORECASE)),
-    ("velocity", re.compile(r"vel|^v_?[xyz]|speed", re.IGNORECASE)),
-    ("position", re.compile(r"pos|^p_?[xyz]|^t_?[xyz]$|^[xyz]$|loc", re.IGNORECASE)),
+    ("velocity", re.compile(r"vel|^v_?[xyz]|estimate\.v[xyz]|speed", re.IGNORECASE)),
+    ("position", re.compile(r"pos|^p_?[xyz]|^t_?[xyz]$|^[xyz]$|estimate\.[xyz]|loc", re.IGNORECASE)),
 )
 _SERIES = (
-    ("motor_speed", re.compile(r"rpm|motor_?speed|rotor_?speed|erpm", re.IGNORECASE), "rpm"),
-    ("motor_command", re.compile(r"motor|pwm|cmd|thr|throttle|^m\d|^u_?\d|output|actuator", re.IGNORECASE), ""),
+    ("motor_speed", re.compile(r"rpm|(motor|rotor|mot|esc)_?(speed|omega|w)(?![a-z])", re.IGNORECASE), "rpm"),
+    (
+        "motor_command",
+        re.compile(
+            r"motor|pwm|cmd|thr|throttle|output|actuator|servo|rcou|(?<![a-z])mot(?![a-z])|^esc|^m_?\d|^u_?\d|^c\d+$",
+            re.IGNORECASE,
+        ),
+        "",
+    ),
 )
+_RATES = (("roll", "pitch", "yaw"), ("p", "q", "r"), ("phi", "theta", "psi"))
+"""What rates about x, y, z are called, beside a word for a rate."""
+_RATE = re.compile(
+    r"rate|gyr|dps|deg_?/?p?e?r?_?s(?![a-z])|rad_?/?p?e?r?_?s(?![a-z])|omega|(?<![a-z])w(?![a-z])", re.IGNORECASE
+)
+_WANTED = re.compile(r"set_?point|(?<![a-z])sp(?![a-z])|desired|target|(?<![a-z])ref|command|cmd", re.IGNORECASE)
+"""In names of rates that somebody asked for, and nobody measured."""
+_COUNTS = (512, 1024, 2048, 4096, 8192, 16384)
+"""Of a converter to one g, as flight controllers have them."""
+_UNIT_WORDS = {
+    "gyro": (
+        ("mrad/s", re.compile(r"mrad", re.IGNORECASE)),
+        ("deg/s", re.compile(r"deg|dps|gyroADC", re.IGNORECASE)),
+        ("rad/s", re.compile(r"rad|rps", re.IGNORECASE)),
+    ),
+    "accelerometer": (
+        ("mg", re.compile(r"(?<![a-z])mg(?![a-z])|milli_?g", re.IGNORECASE)),
+        ("ft/s^2", re.compile(r"ft", re.IGNORECASE)),
+        ("m/s^2", re.compile(r"m_?/?p?s_?\^?2|mss|m_s_s", re.IGNORECASE)),
+        ("g", re.compile(r"(?<=[_ \[(])g(?=$|[\])_ ])", re.IGNORECASE)),
+    ),
+    "motor_speed": (("rad/s", re.compile(r"rad|omega", re.IGNORECASE)), ("rpm", re.compile(r"rpm", re.IGNORECASE))),
+    "motor_command": (("us", re.compile(r"(?<![a-z])us(?![a-z])", re.IGNORECASE)), ("%", re.compile(r"%|perc?en?t|pct"))),
+    "voltage": (("mV", re.compile(r"(?<![a-zA-Z])mV(?![a-zA-Z])|millivolt")), ("V", re.compile(r"(?<=[_ \[(])V(?=$|[\])_ ])"))),
+    "current": (("mA", re.compile(r"(?<![a-zA-Z])mA(?![a-zA-Z])")), ("A", re.compile(r"(?<=[_ \[(])A(?=$|[\])_ ])"))),
+}
+"""Words of names that say a unit, by kind; the first that fits."""
 _SINGLES = (
     ("voltage", re.compile(r"volt|vbat|battery_?v", re.IGNORECASE)),
-    ("current", re.compile(r"current|amper", re.IGNORECASE)),
+    ("current", re.compile(r"current|amper|(?<![a-z])curr(?![a-z])", re.IGNORECASE)),
     ("pressure", re.compile(r"press|baro", re.IGNORECASE)),
     ("temperature", re.compile(r"temp", re.IGNORECASE)),
     ("range", re.compile(r"range|tof|lidar|sonar", re.IGNORECASE)),
@@ -56,7 +90,9 @@ class TableGuess:
             columns = ", ".join(toml_string(c) for c in item.columns)
             unit = f'unit = "{item.unit}", ' if item.unit else ""
             frame = f'frame = "{item.frame}", ' if item.frame else ""
-            lines += [f"# {item.reason}", f"{toml_key(item.name)} = {{ columns = [{columns}], {unit}{frame}{clock} }}"]
+            scale = f", scale = {item.scale:.6g}" if item.scale != 1.0 else ""
+            line = f"{toml_key(item.name)} = {{ columns = [{columns}], {unit}{frame}{clock}{scale} }}"
+            lines += [f"# {item.reason}", line]
         if self.unknown:
             lines.append(f"# Not taken: {', '.join(toml_string(c) for c in self.unknown)}")
         return "\n".join(lines) + "\n"
@@ -89,10 +125,12 @@ def guess_mapping(columns: Mapping[str, ArrayAny]) -> TableGuess:
     fours = [group for group in _array_groups(left, 4) if not any(pattern.search(group[0]) for _, pattern, _ in _SERIES)]
     for group in (*_axis_groups(left, 4), *fours):
         take(_attitude(group, columns))
+    take(_named_rates(left, columns))
     take(_euler(left, columns))
     for kind, pattern, series_unit in _SERIES:
         for names in _numbered(left, pattern):
-            take(_motors(kind, names, series_unit, columns))
+            if not _is_other(names, columns):
+                take(_motors(kind, names, series_unit, columns))
     for group in (*_axis_groups(left, 3), *_array_groups(left, 3)):
         take(_three(group, columns))
     take(_compass(left))
@@ -118,12 +156,14 @@ def _time(columns: Mapping[str, ArrayAny]) -> tuple[str, str, str]:
     said = f"column {name!r} rises throughout" + (" and is named so" if name in named else "")
     values = np.asarray(columns[name], np.float64)
     step = float(np.median(np.diff(values[np.isfinite(values)])))
-    match = re.search(r"(?<![a-z])(ns|us|ms|sec|s)(?![a-z])", name.lower())
+    match = re.search(r"(?<![a-z])(ns|us|ms|sec|s)(?![a-z])", name.lower()) if step > 0.0 else None
     if match is not None:
         return name, {"sec": "s"}.get(match[1], match[1]), f"{said}; its name says {match[1]}"
     for unit, large in (("ns", 1e17), ("us", 1e14), ("ms", 1e11)):
         if values[0] > large:
             return name, unit, f"{said}; {values[0]:.4g} is a date in {unit}"
+    if step == 0.0:
+        said += ", but stands still between whole seconds: join it with the column of their parts first"
     unit = "s" if step < 0.4 else "ms" if step < 150.0 else "us" if step < 1.5e5 else "ns"
     return name, unit, f"{said}; a step of {step:.4g} is likely one in {unit}"
 
@@ -147,12 +187,12 @@ def _axis_groups(names: list[str], count: int) -> list[tuple[str, ...]]:
 
 
 def _array_groups(names: list[str], count: int) -> list[tuple[str, ...]]:
-    """Columns "NAME.0" to "NAME.K" of an array that has exactly so many."""
+    """Columns "NAME.0" or "NAME[0]" to "NAME.K" of an array that has exactly so many."""
     arrays: dict[str, dict[int, str]] = {}
     for name in names:
-        head, point, tail = name.rpartition(".")
-        if point and head and tail.isdecimal() and len(tail) < 5:
-            arrays.setdefault(head, {})[int(tail)] = name
+        match = re.fullmatch(r"(.+?)(?:\.(\d{1,4})|\[(\d{1,4})\])", name)
+        if match is not None:
+            arrays.setdefault(match[1], {})[int(match[2] or match[3])] = name
     return [tuple(found[k] for k in range(count)) for found in arrays.values() if set(found) == set(range(count))]
 
 
@@ -203,16 +243,60 @@ def _three(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGu
         middle = float(np.nanmedian(np.linalg.norm(values, axis=1)))
         up = float(np.nanmedian(values[:, 2]))
     if kind == "gyro":
-        unit = "deg/s" if "deg" in names[0].lower() or (size > 20.0 and "rad" not in names[0].lower()) else "rad/s"
-        return MappingGuess(kind, names, unit, "flu", f"named as rates, 99 % under {size:.3g}: {unit}")
+        return _rates(names, size)
     if kind == "accelerometer":
-        unit = "g" if 0.5 < middle < 2.0 else "m/s^2"
-        frame = "frd" if up < -0.5 * (1.0 if unit == "g" else STANDARD_GRAVITY) else "flu"
+        unit = _unit_word(kind, names[0]) or ("g" if 0.5 < middle < 2.0 else "mg" if 900.0 < middle < 1100.0 else "m/s^2")
+        counts = next((c for c in _COUNTS if abs(middle / c - 1.0) < 0.08), None) if unit == "m/s^2" else None
+        if counts is not None:
+            frame = "frd" if up < 0.0 else "flu"
+            said = f"named as forces, half of them {middle:.4g} long: counts, {counts} of them taken for one g"
+            return MappingGuess(kind, names, "g", frame, said, told=True, scale=1.0 / counts)
+        frame = "frd" if up < -0.5 * {"g": 1.0, "mg": 1000.0, "ft/s^2": 32.2}.get(unit, STANDARD_GRAVITY) else "flu"
         way = "down" if frame == "frd" else "up"
         said = f"named as forces, half of them {middle:.3g} long: {unit}; z is {up:.3g}, so z points {way}"
         return MappingGuess(kind, names, unit, frame, said, told=True)
     frame = "flu" if kind == "magnetometer" else "enu"
     return MappingGuess(kind, names, "", frame, f"named as {kind}; SI units and {frame.upper()} are a guess")
+
+
+def _rates(names: tuple[str, ...], size: float) -> MappingGuess:
+    """Rates about x, y, z; `size` is one under which 99 % of them lie."""
+    word = _unit_word("gyro", names[0])
+    unit = word or ("deg/s" if size > 20.0 else "rad/s")
+    said = f"named as rates in {unit}" if word else f"named as rates, 99 % under {size:.3g}: {unit}"
+    return MappingGuess("gyro", names, unit, "flu", said)
+
+
+def _named_rates(left: list[str], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
+    """Rates that are called by what turns: roll_rate_dps, p_rad_s, gyro_roll."""
+    rated = [n for n in left if _RATE.search(n) and not _WANTED.search(n)]
+    for words in _RATES:
+        groups: dict[str, dict[str, str]] = {}
+        for name in rated:
+            for word in words:
+                found = re.search(rf"(?<![a-z]){word}(?![a-z])" if len(word) == 1 else word, name, re.IGNORECASE)
+                if found is not None:
+                    groups.setdefault(f"{name[: found.start()]}*{name[found.end() :]}", {})[word] = name
+        for group in groups.values():
+            if set(group) == set(words):
+                names = tuple(group[word] for word in words)
+                with np.errstate(all="ignore"):
+                    return _rates(names, float(np.nanpercentile(np.linalg.norm(_values(columns, names), axis=1), 99)))
+    return None
+
+
+def _unit_word(kind: str, name: str) -> str:
+    """Return the unit that a name says, or nothing."""
+    return next((unit for unit, pattern in _UNIT_WORDS.get(kind, ()) if pattern.search(name)), "")
+
+
+def _is_other(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> bool:
+    """Whether numbered columns of bare names (C1, C2 ...) hold no widths of pulses, which those of motors are."""
+    if not all(re.fullmatch(r"(?i)c\d+", name) for name in names):
+        return False
+    values = _values(columns, names)
+    good = values[np.isfinite(values)]
+    return not good.size or float(good.min()) < 700.0 or float(good.max()) > 2500.0
 
 
 def _compass(left: list[str]) -> MappingGuess | None:
@@ -226,8 +310,15 @@ def _compass(left: list[str]) -> MappingGuess | None:
 
 def _motors(kind: str, names: tuple[str, ...], unit: str, columns: Mapping[str, ArrayAny]) -> MappingGuess:
     largest = float(np.nanmax(_values(columns, names)))
+    word = _unit_word(kind, names[0])
     if kind == "motor_command":
         unit = "u16" if largest > 2500.0 else "us" if largest > 500.0 else "%" if largest > 1.5 else "1"
+    unit = word or unit
+    if kind == "motor_speed" and "erpm" in names[0].lower():
+        by = 100.0 if largest < 10_000.0 else 1.0
+        hundreds = " in hundreds" if by > 1.0 else ""
+        said = f"{len(names)} columns of electrical turns{hundreds}: 14 poles are taken, so 7 of them are one of the rotor"
+        return MappingGuess(kind, names, "rpm", "", said, scale=by / 7.0)
     return MappingGuess(kind, names, unit, "", f"{len(names)} columns named as motors, up to {largest:.4g}: {unit}")
 
 
@@ -237,5 +328,6 @@ def _single(kind: str, name: str, columns: Mapping[str, ArrayAny]) -> MappingGue
     small = {"voltage": ("mV", 200.0), "current": ("mA", 500.0), "range": ("mm", 100.0)}
     unit = {"temperature": "degC" if middle < 200.0 else "K", "pressure": "hPa" if middle < 2000.0 else "Pa"}.get(kind, "")
     if kind in small:
-        unit = small[kind][0] if middle > small[kind][1] else {"voltage": "V", "current": "A", "range": "m"}[kind]
+        by_size = small[kind][0] if middle > small[kind][1] else {"voltage": "V", "current": "A", "range": "m"}[kind]
+        unit = _unit_word(kind, name) or by_size
     return MappingGuess(kind, (name,), unit, "", f"named as {kind}, half of it {middle:.4g}: {unit}")

@@ -24,6 +24,8 @@ class MappingGuess:
     unit: str
     frame: str
     reason: str
+    scale: float = 1.0
+    """Further factor, of counts."""
     told: bool = False
     """Whether names or numbers say the frame, so that it is no convention that is taken for granted."""
 

@@ -26,6 +26,11 @@ INCREMENT = 0.1
 """Over which rates and motors are compared [s] (specification identify, 6.1)."""
 DECIDED = 0.5
 """An order is accepted whose cost is at most this share of the second's (specification identify, 3.3)."""
+FRAMED = ("ULog", "Crazyflie", ".npz of Airworthy", "run")
+"""How the names of formats begin that say which frame a gyro is in: what they say is no question."""
+MIRRORED = 0.1
+"""Most that motors in the vehicle's order may leave unexplained for a gyro with other axes to be the reason: its neighbours in
+the table of orders leave a third and more (ours)."""
 EXPLAINED = 0.15
 """Least share of the turns about x or y that motors must explain in any order; of less they tell nothing (ours: of the shared
 logs, flights of excitation explain 0.3 to 0.8, such that only follow a path 0.1 to 0.2)."""
@@ -53,6 +58,9 @@ class MotorOrder:
     """Of the motors, the best of `LAGS` [s]."""
     table: tuple[tuple[tuple[int, ...], float], ...]
     """The best candidates: order and cost."""
+    turned_axes: str = ""
+    """Axes of the gyro, as "y and z", that point the other way if motors come in the vehicle's order after all: turns explain
+    both alike. Empty where no such gyro explains them, or the log's format says its frame."""
 
     @property
     def told(self) -> bool:
@@ -80,7 +88,14 @@ class MotorOrder:
             "reversed": "rotors TURN THE OTHER WAY ROUND than the record says",
             "assumed": "spins are assumed, since motors explain too little of the turns about z",
         }
-        return f"{found} (cost {self.cost:.2f}, the next {self.second:.2f}); {spins[self.spins]}."
+        other = f" {self.mirrored()}" if self.turned_axes else ""
+        return f"{found} (cost {self.cost:.2f}, the next {self.second:.2f}); {spins[self.spins]}.{other}"
+
+    def mirrored(self) -> str:
+        """Return in words what else explains the turns: another frame of the gyro."""
+        frd = ", as of one in FRD that is named FLU," if self.turned_axes == "y and z" else ""
+        way = f"A gyro whose {self.turned_axes} point the other way{frd}"
+        return f"{way} would show the same with motors in the vehicle's order: turns cannot tell which."
 
 
 _HELPS = "A flight of quick roll and pitch steps would tell."
@@ -126,7 +141,10 @@ def motor_order(log: Log, segments: LogSegments, rotors: RotorGeometry) -> Motor
     spins: Literal["recorded", "reversed", "assumed"] = "assumed"
     if shares[2] >= EXPLAINED and rotors.spin.all() and float(about_z[1][0]) >= DECIDED:
         spins = "recorded" if about_z[0][0] > 0.0 else "reversed"
-    return MotorOrder(order, cost, second, shares, spins, kept, tuple(ranked[:SHOWN]))
+    table = tuple(ranked[:SHOWN])
+    doubtful = cost <= DECIDED * second and order != tuple(range(count)) and not log.source.format.startswith(FRAMED)
+    other = _turned_axes(moved, turned, pattern, spins != "assumed") if doubtful else ""
+    return MotorOrder(order, cost, second, shares, spins, kept, table, other)
 
 
 def _pattern(rotors: RotorGeometry) -> Array:
@@ -195,13 +213,29 @@ def _gain(moved: Array, turned: Array, expected: Array) -> tuple[Array, Array]:
     return along, along**2 / np.maximum(square * most, 1e-24)
 
 
+def _cost(moved: Array, turned: Array, expected: Array, weight: Array) -> float:
+    """Share of what motors explain that what is expected does not."""
+    along, share = _gain(moved, turned, expected)
+    # A moment of the other sign explains nothing.
+    explained = float((np.where(along > 0.0, share, 0.0) * weight).sum() / weight.sum())
+    return max(1.0 - explained, 0.0)
+
+
+def _turned_axes(moved: Array, turned: Array, pattern: Array, about_z: bool) -> str:
+    """Axes that a gyro must have reversed for motors in the vehicle's order to explain its turns; empty where none does."""
+    weight = np.maximum((turned[:, :2] ** 2).sum(axis=0) * (1.0 - _unexplained(moved, turned[:, :2])), 1e-24)
+    for signs in ((1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)):
+        if _cost(moved, turned[:, :2] * np.array(signs), pattern[:2], weight) <= MIRRORED:
+            z = about_z and float(_gain(moved, turned[:, 2:], pattern[2:])[0][0]) < 0.0
+            axes = [name for name, sign in zip("xyz", (*signs, -1.0 if z else 1.0), strict=True) if sign < 0.0]
+            return " and ".join(axes) if len(axes) < 3 else "x, y and z"
+    return ""
+
+
 def _ranked(moved: Array, turned: Array, pattern: Array) -> list[tuple[tuple[int, ...], float]]:
     """Orders by their cost, the best first."""
     weight = np.maximum((turned**2).sum(axis=0) * (1.0 - _unexplained(moved, turned)), 1e-24)
     found = []
     for order in permutations(range(moved.shape[1])):
-        along, share = _gain(moved, turned, _in_columns(pattern, order))
-        # A moment of the other sign explains nothing.
-        explained = float((np.where(along > 0.0, share, 0.0) * weight).sum() / weight.sum())
-        found.append((order, max(1.0 - explained, 0.0)))
+        found.append((order, _cost(moved, turned, _in_columns(pattern, order), weight)))
     return sorted(found, key=lambda item: (round(item[1], 9), item[0]))

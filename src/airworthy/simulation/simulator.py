@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,21 @@ from airworthy.core.random import flight_key
 from airworthy.dynamics.state import Effects
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.simulation.arrays import BatchArrays, Compact
-from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.simulation.events import ContactRecord, Events, EventSource
 from airworthy.simulation.family import FAMILIES, rotor_slots
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.obstacles import environments_of
 from airworthy.simulation.parameters import parameter_numbers, randomize, started_turbulence, with_parameter
-from airworthy.simulation.posterior import DRAW_UNIFORMS, DRAWN_ROWS, bounded_config, draw_rows, posteriors_of
+from airworthy.simulation.posterior import (
+    DRAW_UNIFORMS,
+    DRAWN_ROWS,
+    DrawnVehicle,
+    bounded_config,
+    draw_rows,
+    drawn_vehicles,
+    posteriors_of,
+)
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
 from airworthy.simulation.stability import check_steps
 from airworthy.simulation.start_state import (
@@ -120,8 +129,7 @@ class Simulator:
         self._posteriors = posteriors_of(self.vehicles, self.config)
         self._bounded = bounded_config(self.config, [posterior for posterior, _ in self._posteriors])
         """With all that is drawn inside its independent spread: what stability and effects are found by."""
-        self.rejected_draws = 0
-        """Draws from the vehicles' uncertainty that were no vehicle, or none that flies; others were drawn in their place."""
+        self._rejected_draws = np.zeros(self.env_count, np.int64)
         self._nominal = self.family.rows(self.vehicles, beliefs, self._bounded, self.shape)
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
@@ -144,6 +152,12 @@ class Simulator:
         self.reset()
 
     # ---- state ------------------------------------------------------------------------------------------------------
+
+    @property
+    def rejected_draws(self) -> int:
+        """Draws from the vehicles' uncertainty that were no vehicle, or none that flies, for the flights that are in the air;
+        others were drawn in their place."""
+        return int(self._rejected_draws.sum())
 
     def field(self, name: str) -> ArrayFloat:
         """Return the state of all environments: shape (env, k) for vectors, (env,) for scalars.
@@ -279,22 +293,34 @@ class Simulator:
         rows = self.rows[self._param_layout.rows(name)]
         return rows[0] if self._param_layout.fields[name] == () else rows.T
 
-    def set_parameter(self, name: str, value: ArrayLike) -> None:
-        """Change a parameter, for this and later flights; what follows from it (inverses, levers) follows.
+    def drawn_vehicles(self) -> list[DrawnVehicle]:
+        """Return what each flight in the air drew from what the identification of its vehicle left open, one per environment;
+        empty without Randomization(posterior=True)."""
+        found: dict[int, DrawnVehicle] = {}
+        for posterior, flown in self._posteriors:
+            keys = flight_key(self.seed, self.flight_ids[flown], self.episode[flown])
+            drawn = drawn_vehicles(posterior.vehicle, self.config.randomization, keys)
+            found |= dict(zip(flown.tolist(), drawn, strict=True))
+        return [found[k] for k in sorted(found)]
+
+    def set_parameter(self, name: str, value: ArrayLike, lasting: bool = True) -> None:
+        """Change a parameter; what follows from it (inverses, levers) follows.
 
         Args:
             name: See `airworthy.dynamics.state.rigid_layout`.
             value: (env, k) or (env,) for a scalar parameter; or (k,) or a number for every environment.
+            lasting: For this and later flights; False: for the flights in the air, until each is reset. What is drawn anew
+                for each flight can be changed for those alone.
 
         Raises:
             AirworthyError: If the name is unknown, the shape does not fit, no vehicle has such a parameter (a mass below
                 zero, an inertia of no body, a number that is not finite), or it becomes too fast for the step; nothing has
                 changed then.
         """
-        if name in DRAWN_ROWS and self._posteriors:
+        if name in DRAWN_ROWS and self._posteriors and lasting:
             raise AirworthyError(
                 f"Parameter {name!r} is drawn anew for each flight, from what the identification left open: change the vehicle,"
-                " or build the simulator without Randomization(posterior=True)."
+                " say lasting=False for the flights in the air, or build the simulator without Randomization(posterior=True)."
             )
         if name == "command_delay" and name in self._param_layout:
             most, asked = self.layout.fields["rotor_queue"][0] - 1, float(np.max(parameter_numbers(name, value), initial=0.0))
@@ -304,6 +330,9 @@ class Simulator:
                     " one with a vehicle of that dead time."
                 )
         # Into a copy, and checked as a whole, before anything of the simulator changes.
+        if not lasting:
+            self._set_until_reset(with_parameter(self.rows, self._param_layout, name, value, self.config))
+            return
         nominal = with_parameter(self._nominal, self._param_layout, name, value, self.config)
         if self.config.dynamics == "rigid":
             check_steps(nominal, self._param_layout, self._bounded, self.vehicles)
@@ -311,8 +340,21 @@ class Simulator:
         self.rows = nominal if same else with_parameter(self.rows, self._param_layout, name, value, self.config)
         self._nominal = nominal
         # What was switched on by calls does not follow from parameters, and stays.
-        lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
-        self.effects = self._needed_effects() | lasting
+        switched = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
+        self.effects = self._needed_effects() | switched
+        self._upload_parameters()
+
+    def _set_until_reset(self, rows: Array) -> None:
+        """Put rows in force that the next reset of each flight sets back."""
+        if not self.config.randomization.any:
+            raise AirworthyError(
+                "A parameter that does not last needs a simulator that draws parameters at each reset: without Randomization"
+                " nothing sets it back; leave lasting out."
+            )
+        if self.config.dynamics == "rigid":
+            check_steps(rows, self._param_layout, replace(self.config, randomization=Randomization()), self.vehicles)
+        self.rows = rows
+        self.effects |= self.family.effects(rows, self._param_layout, self._bounded)
         self._upload_parameters()
 
     # ---- clock ------------------------------------------------------------------------------------------------------
@@ -747,7 +789,7 @@ class Simulator:
             if mine.size:
                 dt = 1.0 / self.config.physics_rate
                 rows[:, mine], rejected = draw_rows(posterior, rows[:, mine], self._param_layout, keys[mine], dt)
-                self.rejected_draws += rejected
+                self._rejected_draws[ids[mine]] = rejected
         return rows
 
     def _needed_effects(self) -> Effects:

@@ -28,6 +28,8 @@ from airworthy.vehicles.record import Vehicle
 STEP_MAX = {"euler": 1.0, "semi_implicit": 1.0, "rk4": 2.0}
 """Largest step times fastest pole that is integrated as it stands."""
 _ROUNDING = 1.0 + 1e-9
+FASTEST = 1.0 - 1e-6
+"""Share of its lag that a drawn rotor may be faster by, at most."""
 
 
 def settle_rotors(rows: Array, layout: Layout, config: SimulatorConfig) -> None:
@@ -65,7 +67,7 @@ def check_steps(rows: Array, layout: Layout, config: SimulatorConfig, vehicles: 
     # The lightest vehicle that may be drawn is damped the fastest.
     lightest = (1.0 - min(spread.mass, 0.99)) * (1.0 - min(spread.inertia, 0.99))
     damping = air_poles(rows, layout) * (1.0 + spread.drag) / lightest
-    for poles, what in ((rotors / (1.0 - min(spread.lag, 0.99)), "rotors answer"), (damping, "drag acts")):
+    for poles, what in ((rotors / (1.0 - min(spread.lag, FASTEST)), "rotors answer"), (damping, "drag acts")):
         worst = int(np.argmax(poles))
         if poles[worst] > _pole_max(config) * _ROUNDING:
             least = math.ceil(float(poles[worst]) / STEP_MAX[config.integrator])

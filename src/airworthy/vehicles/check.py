@@ -46,6 +46,8 @@ TRIANGLE_TOLERANCE = 0.05
 
 DELAY_MAX = 1.0
 """[s]"""
+DRAWN_REACH = 6.0
+"""Deviations that draws may reach: one of 500 million is further."""
 JOINT_COUNT_MAX = 24
 LINK_TRIANGLE_TOLERANCE = 1e-9
 """Relative: links are computed or given exactly, and one that breaks the inequality can make a joint's inertia negative."""
@@ -159,6 +161,8 @@ def _check_uncertainty(told: Uncertainty) -> None:
         _require(transform == scale, f"uncertainty.transform of {name} is {transform!r}, but is {scale!r}")
     _require(all(len(row) == count for row in told.correlation), f"uncertainty.correlation must have {count} rows of {count}")
     _require(min(told.sd) >= 0.0, "uncertainty.sd has a negative entry, but a deviation has no sign")
+    for name, mean, sd in zip(names, told.mean, told.sd, strict=True):
+        _check_spread(name, mean, sd)
     _require(all(-1e-6 <= s <= 1.0 for s in told.share), "uncertainty.share has an entry outside 0 to 1")
     _require(told.state != 0.0, "uncertainty.state is 0, but thrust is told at a rotor state that has some")
     matrix = np.array(told.correlation)
@@ -166,6 +170,17 @@ def _check_uncertainty(told: Uncertainty) -> None:
     _require(bool(even), "uncertainty.correlation must be symmetric with ones on its diagonal")
     least = float(np.linalg.eigvalsh(matrix)[0])
     _require(least > -1e-6, f"uncertainty.correlation has the eigenvalue {least:.3g}, but none of a distribution is negative")
+
+
+def _check_spread(name: str, mean: float, sd: float) -> None:
+    """Refuse a spread of which draws reach numbers that no vehicle has."""
+    log = UNCERTAIN[name] == "log"
+    low, high = (math.log(NUMBER_MIN), math.log(NUMBER_MAX)) if log else (-NUMBER_MAX, NUMBER_MAX)
+    reach = f"uncertainty tells {name} as {mean:g} +- {sd:g}{' of its logarithm' if log else ''}"
+    _require(
+        low <= mean - DRAWN_REACH * sd and mean + DRAWN_REACH * sd <= high,
+        f"{reach}, of which {DRAWN_REACH:g} deviations reach beyond all numbers in SI units: check its scale",
+    )
 
 
 def _check_rotor(rotor: Rotor, where: str, motor_state: str) -> None:

@@ -133,7 +133,7 @@ def draw(vehicle: Vehicle, count: int, seed: int) -> Draws:
         seed: Of the draws.
 
     Raises:
-        AirworthyError: The record tells no uncertainty, or hardly a draw of it is a vehicle that can lift its weight.
+        AirworthyError: The record cannot be, tells no uncertainty, or hardly a draw of it can lift its weight.
     """
     if vehicle.uncertainty is None:
         raise AirworthyError(
@@ -141,6 +141,7 @@ def draw(vehicle: Vehicle, count: int, seed: int) -> Draws:
         )
     if not 1 <= count <= 1_000_000:
         raise AirworthyError(f"count is {count}; expected 1 to 1,000,000 vehicles.")
+    check(vehicle)
     told, numbers = vehicle.uncertainty, np.random.default_rng(seed)
     root, mean = uncertainty_root(told), np.array(told.mean)
     found: list[Vehicle] = []

@@ -74,6 +74,7 @@ from airworthy.simulation import Ground, Imu, MountedSensors, Simulator, Simulat
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 from airworthy.simulation.jointed.rows import held, root_below
+from airworthy.simulation.posterior import draws_record
 from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
 from airworthy.trajectories import Course, Gate, Limits, Trajectory, course, from_waypoints, kinematic_state, laps
 from airworthy.trajectories.quantities import magnitude, maximise
@@ -559,6 +560,9 @@ def _write_flights(
     names = [item.name for item in simulator.vehicles[: len(asked.vehicle)]]
     labels = labels_of(flown_config, flown_config.course, flown_config.waypoints, own_way)
     meta = _meta(asked, flown, names, labels) | {"exact_rotors": exactly_turned(simulator)}
+    if simulator.config.randomization.posterior:
+        told = draws_record(simulator.vehicles, simulator.config.randomization)
+        meta |= {**told, "rejected_draws": simulator.rejected_draws}
     meta |= {"pilot_notes": pilot.notes()} if isinstance(pilot, RemotePilot) and pilot.notes() else {}
     if isinstance(pilot, ExpertPilot):  # by flight: ticks that kept the last command, and those flown short of the optimum
         meta |= {"mpc": {"failed_ticks": pilot.failures.tolist(), "cut_off_ticks": pilot.cut_off.tolist()}}

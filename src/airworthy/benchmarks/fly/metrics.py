@@ -137,6 +137,7 @@ def judge_flights(
     )
     summary |= {} if film is None else {"video": film}
     summary |= _unknown_space(scene)
+    summary |= {name: meta[name] for name in ("identified_draws", "rejected_draws") if name in meta}
     summary |= {"pilot_notes": list(meta["pilot_notes"])} if meta.get("pilot_notes") else {}
     write_summary(folder, summary)
     if config.report:

@@ -17,6 +17,7 @@ from airworthy.core.idle_options import IdleRule, without_idle
 from airworthy.core.schema import SEED, check_fields
 from airworthy.planners.common.tracking_backends import backend_names
 from airworthy.scenes.generators import SCENARIOS
+from airworthy.simulation.config import Randomization
 from airworthy.tasks.navigation import NavigationProtocol
 
 __all__ = [
@@ -327,12 +328,20 @@ class NavigationConfig:
     leads through it, or free; without it, as each place says, which is solid."""
     configurations: tuple[int, ...] = ()
     """Instead of the first --trials configurations, these: they are ordered by difficulty, 1 to 10."""
+    randomize: Literal["identified"] | None = None
+    """identified: each flight flies a vehicle of its own, drawn from what an identification left open of those named (their
+    [uncertainty]); flight k draws the same for every pilot, who knows the record. Without it, records fly as they are."""
     hard_repeats: int = 0
     """The same in the hard scenarios (all but forest, urban and random_cylinder), where single flights flip; 0: as --repeats.
     Three are advised."""
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def spread(self) -> Randomization:
+        """Between flights, as their simulators draw it."""
+        return Randomization(posterior=self.randomize is not None)
 
 
 # ---- What a user chose, checked, and words turned into names ----------------------------------------------------------------

@@ -67,6 +67,9 @@ random in the flight; `trace` a fingerprint of its every state."""
 LINE = "line_m"
 """From start to goal [m]: a column of tables with places of one's own, beside `COLUMNS`."""
 
+DRAWN = "drawn"
+"""What a flight drew of its vehicle, SI units by name of `vehicles.record.UNCERTAIN`, as JSON: a column where flights draw."""
+
 
 @cache
 def versions() -> str:
@@ -144,6 +147,8 @@ def _row(flown: FlownBatch, k: int, flight: Flight, pilot: str, pilot_sha256: st
         "versions": versions(),
     }
     recorded = {name: row[name] for name in COLUMNS}
+    if flown.drawn:
+        recorded[DRAWN] = json_text({**flown.drawn[k].values, "rejected": flown.drawn[k].rejected})
     return {**recorded, LINE: own_line(flight, config)} if is_own(flight.scenario) else recorded
 
 

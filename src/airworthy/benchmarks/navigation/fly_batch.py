@@ -23,7 +23,7 @@ from airworthy.benchmarks.navigation.takeoff import (
     FlownTrack,
     TakeOffState,
     TraceHash,
-    apply_perturbation,
+    begin,
     fly_takeoff,
 )
 from airworthy.control.kernel import LEVELS
@@ -112,7 +112,7 @@ def stage_of(flights: Sequence[Flight], config: NavigationConfig) -> BatchSetup:
     radius = np.array([item.body.size[0] for item in vehicles])
     scenes = [scene_of(flight, config) for flight in flights]
     batch = SceneBatch(scenes, len(flights), device=config.device, threads=thread_limit())
-    takeoff = fly_takeoff(vehicles, mission, draws, radius, config.protocol, config.device)
+    takeoff = fly_takeoff(vehicles, mission, draws, radius, config.protocol, config.device, config.spread)
     return BatchSetup(mission, draws, vehicles, radius, batch, takeoff, {"setup": perf_counter() - begun})
 
 
@@ -126,7 +126,11 @@ def simulator_of(stage: BatchSetup, guide: Guide, config: NavigationConfig) -> S
     """
     # "freeze": a flight that met something stays where it did, and costs nothing any more.
     base = SimulatorConfig(
-        physics_rate=PHYSICS_RATE, control_rate=CONTROL_RATE, level=guide.level, contact=Contact(mode="freeze")
+        physics_rate=PHYSICS_RATE,
+        control_rate=CONTROL_RATE,
+        level=guide.level,
+        contact=Contact(mode="freeze"),
+        randomization=config.spread,
     )
     made = guide.configured(base)
     mission = stage.mission
@@ -211,9 +215,9 @@ def _flown(
         simulator = simulator_of(stage, guide, config)
         mounted = sensors_of(simulator, stage, guide)
         guide.attach(simulator, mounted)
-        apply_perturbation(simulator, stage.draws)
         state = stage.takeoff.state
-        simulator.reset(**{name: state[name] for name in ("position", "velocity", "attitude", "rate", "rotor_speed")})
+        names = ("position", "velocity", "attitude", "rate", "rotor_speed")
+        begin(simulator, stage.draws, {name: state[name] for name in names})
         stage.seconds["setup"] += perf_counter() - begun
         return _Flight(stage, flights, guide, simulator, mounted, config, keep_track).fly(progress_callback)
     finally:
@@ -360,6 +364,7 @@ class _Flight:
             {**stage.seconds, **self.guide.seconds()},
             self.guide.spans,
             self.track,
+            self.simulator.drawn_vehicles(),
         )
 
 

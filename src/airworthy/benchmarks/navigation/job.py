@@ -26,7 +26,7 @@ from airworthy.benchmarks.navigation.config import (
 from airworthy.benchmarks.navigation.flight_records import Row, rows_of
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
-from airworthy.benchmarks.navigation.missions import largest_radius
+from airworthy.benchmarks.navigation.missions import catalogue_vehicle, check_drawn, largest_radius
 from airworthy.benchmarks.navigation.own_scenes import placed
 from airworthy.benchmarks.navigation.store import MANIFEST_FILE, NavigationStore, command_line, identity_of
 from airworthy.bridges.remote.words import EXTERNAL_KINDS
@@ -46,6 +46,7 @@ from airworthy.core.jobs.block_job import (
 from airworthy.core.jobs.workers import WorkerStopped, check_wanted, shared
 from airworthy.pilots.flight_loop import PilotFailure
 from airworthy.pilots.pilot import PRIVILEGED
+from airworthy.simulation.posterior import draws_record
 from airworthy.simulation.start_state import check_device
 
 __all__ = [
@@ -131,7 +132,7 @@ def _fly(method_specifiers: MethodNames, config: NavigationConfig, block: Flight
 # -----------------------------------------------------------------------------------------------------------------------------
 # Closed and open divisions: whether results may stand beside others, and what the system under test is said to be.
 
-_FIXED = ("scenes", "layouts", "compute", "a_max", "body", "controller", "protocol", "perturb")
+_FIXED = ("scenes", "randomize", "layouts", "compute", "a_max", "body", "controller", "protocol", "perturb")
 """What the closed division leaves at its defaults."""
 ACCELERATIONS = (6.0, 3.0)
 """Common limits of acceleration at which the closed division is flown [m/s^2], each a table of its own: ours, and the public
@@ -236,6 +237,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
             raise AirworthyError(
                 f"Pilot {item.name!r} flies one vehicle at a time, on topics that all would share: give --batch 1 --workers 1."
             )
+    check_drawn(config)
     config = placed(config, largest_radius(vehicle_names_of(config.vehicles), config.body))
     system = read_system(config.system)
     for item in flying.values():
@@ -335,11 +337,13 @@ def _written(
     rows = [row for block in done for row in store.rows(block.name)]
     state = {"complete": len(done) == len(blocks), "flights": sum(len(b.flights) for b in blocks), "finished": len(rows)}
     took = store.seconds()
+    drawn = vehicle_names_of(config.vehicles) if config.randomize else []
     summary = {
         **summarize(rows, config.protocol),
         "state": {**state, "digest": store.digest},
         "hardware": describe_machine(),
         **store.notes,
+        **draws_record([catalogue_vehicle(name) for name in drawn], config.spread),
     }
     summary["seconds"] = {
         name: {part: sum(took.get(b.name, {}).get(part, 0.0) for b in done if b.pilot == name) for part in _PARTS}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation, is_file
+from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation, is_file, vehicle_names_of
 from airworthy.benchmarks.navigation.own_scenes import OwnSceneConfig, is_own, load_own_scene
 from airworthy.core import frames
 from airworthy.core.arrays import Array
@@ -21,6 +21,7 @@ from airworthy.scenes.generators.flyingtrust import SCENARIOS
 from airworthy.scenes.generators.flyingtrust.layout import goal_of, start_of
 from airworthy.scenes.generators.seeding import generator
 from airworthy.scenes.record import Actor, Instance, Material, Waypoint
+from airworthy.simulation.posterior import posterior_of
 from airworthy.tasks.navigation import acceleration_limit
 from airworthy.vehicles import Vehicle, indicators, read_vehicle, vehicle
 
@@ -148,6 +149,13 @@ def catalogue_vehicle(name: str) -> Vehicle:
 def largest_radius(names: Sequence[str], body: str) -> float:
     """Return the enclosing radius of the largest body of some vehicles [m]."""
     return max(float(flown_vehicle(name, body).body.size[0]) for name in names)
+
+
+def check_drawn(config: NavigationConfig) -> None:
+    """Refuse vehicles of which none can be drawn, where flights draw theirs; raises AirworthyError."""
+    if config.randomize is not None:
+        for name in vehicle_names_of(config.vehicles):
+            posterior_of(catalogue_vehicle(name), config.spread)
 
 
 @lru_cache(maxsize=256)

@@ -26,7 +26,7 @@ from airworthy.benchmarks.navigation.config import (
     scenario_names,
     vehicle_names_of,
 )
-from airworthy.benchmarks.navigation.flight_records import COLUMNS, LINE
+from airworthy.benchmarks.navigation.flight_records import COLUMNS, DRAWN, LINE
 from airworthy.benchmarks.navigation.own_scenes import is_own
 from airworthy.benchmarks.navigation.score import line_of
 from airworthy.core.errors import AirworthyError, AssetError
@@ -76,6 +76,7 @@ _UNSAID = (
     "pairs",
     "least_distance",
     "unknown",
+    "randomize",
 )
 """Fields that came later: where they are at their defaults, folders stay what they were."""
 _UNSAID_PERTURBATIONS = ("gain_scale",)
@@ -206,9 +207,12 @@ _OWN_NAME = re.compile(r"own_[A-Za-z0-9_.-]{1,60}")
 
 def parquet_bytes(rows: Sequence[Row], head: Mapping[str, Any]) -> bytes:
     """Return the same bytes for the same rows."""
-    if not any(LINE in row for row in rows):
-        return table_bytes(rows, COLUMNS, head)
-    return table_bytes([{**row, LINE: row.get(LINE, line_of(row))} for row in rows], {**COLUMNS, LINE: float}, head)
+    columns, whole = dict(COLUMNS), rows
+    if any(LINE in row for row in rows):
+        columns[LINE], whole = float, [{**row, LINE: row.get(LINE, line_of(row))} for row in whole]
+    if any(DRAWN in row for row in rows):
+        columns[DRAWN] = str
+    return table_bytes(whole, columns, head)
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

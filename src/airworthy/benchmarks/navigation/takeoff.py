@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from airworthy.benchmarks.navigation.config import Flight
 from airworthy.benchmarks.navigation.missions import FlightDraws, standing
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayLike
 from airworthy.planners.common.interface import Mission
-from airworthy.simulation import FlightTable, Simulator, SimulatorConfig
+from airworthy.simulation import FlightTable, Randomization, Simulator, SimulatorConfig
+from airworthy.simulation.posterior import DrawnVehicle
 from airworthy.tasks.navigation import GoalWatch, NavigationProtocol, SettleWatch, take_off
 from airworthy.vehicles import Vehicle
 
@@ -24,6 +25,7 @@ __all__ = [
     "TakeOffState",
     "TraceHash",
     "apply_perturbation",
+    "begin",
     "fly_takeoff",
 ]
 
@@ -150,17 +152,38 @@ class TakeOffState:
     """(n,)"""
 
 
+def begin(simulator: Simulator, draws: FlightDraws, start: Mapping[str, Array]) -> None:
+    """Start flights, with what perturbations change of their vehicles and of their controllers' gains.
+
+    Args:
+        simulator: Just made, so that the draws of the flight that begins are the same in all that fly it.
+        draws: Of the flights.
+        start: Fields of `Simulator.reset`.
+    """
+    apply_perturbation(simulator, draws)
+    simulator.reset(**start)
+    if simulator.config.randomization.posterior:  # each reset draws rotors anew
+        _degrade(simulator, draws)
+
+
 def apply_perturbation(simulator: Simulator, draws: FlightDraws) -> None:
-    """Set what a flight's perturbations change of its vehicle and of its controller's gains."""
-    if (draws.thrust != 1.0).any():
-        for name in ("rotor_thrust", "rotor_torque"):
-            rows = simulator.parameter(name).reshape(simulator.env_count, -1, 3)
-            simulator.set_parameter(name, rows * draws.thrust[:, : rows.shape[1], None])
+    """Set what a flight's perturbations change of its vehicle, unless it is drawn anew, and of its controller's gains."""
+    if not simulator.config.randomization.posterior:
+        _degrade(simulator, draws)
     # Unperturbed runs set nothing, so that their bits are those of a simulator nobody touched.
     if (draws.gains != 1.0).any():
         for k, name in enumerate(("position", "velocity", "attitude", "rate")):
             row = f"control_{name}_gain"
             simulator.set_parameter(row, simulator.parameter(row) * draws.gains[:, k, None])
+
+
+def _degrade(simulator: Simulator, draws: FlightDraws) -> None:
+    """Take from each rotor what its flight has lost of it."""
+    if (draws.thrust != 1.0).any():
+        for name in ("rotor_thrust", "rotor_torque"):
+            rows = simulator.parameter(name).reshape(simulator.env_count, -1, 3)
+            lasting = not simulator.config.randomization.posterior
+            simulator.set_parameter(name, rows * draws.thrust[:, : rows.shape[1], None], lasting)
 
 
 def fly_takeoff(
@@ -170,6 +193,7 @@ def fly_takeoff(
     radius: Array,
     protocol: NavigationProtocol,
     device: str = "cpu",
+    spread: Randomization | None = None,
 ) -> TakeOffState:
     """Take every vehicle from the ground to its start and wait until it is calm there.
 
@@ -182,13 +206,15 @@ def fly_takeoff(
         radius: Of the bodies [m], (n,).
         protocol: Thresholds.
         device: Where it is simulated.
+        spread: Between flights; None: vehicles are as their records.
     """
     count = len(mission.start)
-    config = SimulatorConfig(physics_rate=PHYSICS_RATE, control_rate=CONTROL_RATE, level="tracking")
+    config = SimulatorConfig(
+        physics_rate=PHYSICS_RATE, control_rate=CONTROL_RATE, level="tracking", randomization=spread or Randomization()
+    )
     simulator = Simulator(list(vehicles), config, count, seed=mission.seed, flight_ids=mission.flight, device=device)
-    apply_perturbation(simulator, draws)
     position, attitude = standing(mission, draws, radius)
-    simulator.reset(position=position, attitude=attitude)
+    begin(simulator, draws, {"position": position, "attitude": attitude})
     # Decided flight by flight: one that settles later must not change the state from which others begin.
     watch = SettleWatch(mission.start, protocol)
     state = {name: np.array(simulator.field(name), np.float64) for name in STATE}
@@ -239,3 +265,5 @@ class FlownBatch:
     """Of every tick in which pilots worked: seconds by the clock, and for how many flights; of no row."""
     track: FlownTrack | None = None
     """The flown paths, where they were asked for."""
+    drawn: Sequence[DrawnVehicle] = ()
+    """What flew, by flight, where flights drew their vehicles."""

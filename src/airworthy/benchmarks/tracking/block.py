@@ -22,6 +22,7 @@ from airworthy.benchmarks.tracking.methods import (
     draw_drones,
     equip,
     keys_of,
+    with_draws,
 )
 from airworthy.benchmarks.tracking.seen_images import SeenImages
 from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of, pickup_of
@@ -30,6 +31,7 @@ from airworthy.bridges.remote.pilot import RemotePilot
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError
+from airworthy.core.files import json_text
 from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance
 from airworthy.geometry.distance import clearance
 from airworthy.optics.projections import Pinhole
@@ -43,7 +45,7 @@ from airworthy.sensors.carried import POLICY_SIDE, vehicle_camera
 from airworthy.sensors.devices import Device
 from airworthy.sensors.mounting import mounted_pose
 from airworthy.sensors.sampling import SensorView
-from airworthy.simulation import Contact, FlightTable, Imu, MountedSensors, SimulatorConfig
+from airworthy.simulation import Contact, FlightTable, Imu, MountedSensors, Randomization, SimulatorConfig
 from airworthy.tasks import TrackingProtocol, TrackingReference
 from airworthy.trajectories import Course, FlatSample, Trajectory, course
 from airworthy.vehicles import Vehicle
@@ -304,6 +306,7 @@ def fly_block(
     protocol: TrackingProtocol,
     seed: int = 0,
     contact: str = "respond",
+    randomization: Randomization | None = None,
     device: str = "cpu",
     progress_callback: Callable[[], None] | None = None,
     picture: bool = True,
@@ -319,6 +322,7 @@ def fly_block(
         protocol: Thresholds.
         seed: Of everything that is drawn.
         contact: "respond", "freeze" or "none": what happens at an impact.
+        randomization: What the simulator draws of vehicles; None: nothing.
         device: Where it is simulated.
         progress_callback: Called after every tick.
         picture: Keep what the first flight saw.
@@ -341,11 +345,17 @@ def fly_block(
         contact=None if contact == "none" else Contact(mode=contact),  # type: ignore[arg-type]
         state_noise=_model_noise(block, method),
         imu=Imu.named(method.imu) if method.imu else None,
+        randomization=randomization or Randomization(),
     )
     geometry = None if contact == "none" else batch.geometry
     simulator = TrialSimulator(vehicle, config, block.count, seed=seed, flight_ids=number, device=device, geometry=geometry)
-    equip(simulator, drones)
+    if not config.randomization.posterior:
+        equip(simulator, drones)
     simulator.reset(position=drones.position, velocity=drones.velocity, attitude=drones.attitude)
+    drawn = simulator.drawn_vehicles()
+    if drawn:
+        drones = with_draws(drones, drawn)
+        equip(simulator, drones, drawn)
     keys = keys_of(seed, number)
     walkers = Walkers(setting.ground, keys, condition.people, setting.path.duration) if condition.people else None
     gust = gust_of(condition, setting.path, drones, CONTROL_RATE)
@@ -376,6 +386,8 @@ def fly_block(
         )
     table = _table(flown, pilot, simulator, number)
     rows = _rows(block, setting, method, drones, flown, table, pilot, protocol, batch)
+    for row, item in zip(rows, drawn, strict=bool(drawn)):
+        row["drawn"] = json_text({**item.values, "rejected": item.rejected})
     carried = (item.device for item in sensors.values() if isinstance(item.device, Device))
     camera = next((item for item in carried if item.kind == "camera"), None) or _own_camera(vehicle)
     image = None

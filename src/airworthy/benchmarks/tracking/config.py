@@ -20,6 +20,7 @@ from airworthy.core.jobs import progress
 from airworthy.core.jobs.block_store import plain
 from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.pilots.catalogue import AUTOPILOTS, EXTERNAL
+from airworthy.simulation.config import Randomization
 from airworthy.tasks import TrackingProtocol
 from airworthy.trajectories import course
 from airworthy.vehicles import Vehicle, named_vehicle
@@ -76,6 +77,9 @@ class EvaluateConfig:
     """For a vehicle that is a URDF: the TOML that says which of its links are rotors, and what they do."""
     spread: VehicleSpread = field(default_factory=VehicleSpread)
     """What every flight draws."""
+    randomize: Literal["identified"] | None = None
+    """identified: each flight flies a vehicle of its own, drawn from what an identification left open of --vehicle (its
+    [uncertainty]); flight k draws the same for every pilot and condition, pilots know the record. In rigid dynamics."""
     protocol: TrackingProtocol = field(default_factory=TrackingProtocol)
     """By which flights are judged."""
     contact: Literal["respond", "freeze", "none"] = "respond"
@@ -106,6 +110,11 @@ class EvaluateConfig:
     def __post_init__(self) -> None:
         check_fields(self)
 
+    @property
+    def between(self) -> Randomization:
+        """What simulators draw of vehicles."""
+        return Randomization(posterior=self.randomize is not None)
+
 
 def quick(config: EvaluateConfig) -> EvaluateConfig:
     """Return the same with `quick` done: what the user named stays, what was left at its default becomes small."""
@@ -122,11 +131,16 @@ def settled(config: EvaluateConfig, methods: Sequence[TrackingMethod]) -> Evalua
     """Return the same with a family of dynamics that all its pilots' commands fit.
 
     Raises:
-        AirworthyError: A family was asked for whose vehicles do not take a pilot's commands.
+        AirworthyError: A family was asked for whose vehicles do not take a pilot's commands, or have nothing to draw.
     """
     fitting = {item.name: families_of(item) for item in methods}
+    if config.randomize is not None and "semi_kinematic" in config.family:
+        raise AirworthyError(
+            "Identified vehicles are drawn in rigid dynamics; the semi-kinematic family has no rotors to draw: give --family"
+            " rigid, or leave it out."
+        )
     if not config.family:
-        every = all("semi_kinematic" in names for names in fitting.values())
+        every = all("semi_kinematic" in names for names in fitting.values()) and config.randomize is None
         return replace(config, family=("semi_kinematic",) if every else ("rigid",))
     for item in methods:
         for family in config.family:
@@ -163,6 +177,12 @@ def check(config: EvaluateConfig) -> None:
         most = 0.9 if item.name in ("mass", "thrust") else 10.0
         if not (isfinite(value) and 0.0 <= value <= most):
             raise AirworthyError(f"The spread of {item.name} is {value}; expected 0 to {most:g}.")
+    apart = [name for name in ("mass", "thrust") if getattr(config.spread, name) > 0.0]
+    if config.randomize is not None and apart:
+        raise AirworthyError(
+            f"--spread.{apart[0]} {getattr(config.spread, apart[0]):g} draws by itself what an identified vehicle's uncertainty"
+            " draws together with all else: leave it out, or --randomize."
+        )
     if not 0 <= config.seed < 1 << 63:
         raise AirworthyError(f"The seed is {config.seed}; expected 0 to 2^63 - 1.")
     expanded(config.conditions)
@@ -255,6 +275,8 @@ def identity_of(
     if config.unknown is None:
         # What the place itself says is in its digest; folders of before are gone on with.
         del chosen["unknown"]
+    if config.randomize is None:
+        del chosen["randomize"]
     conditions = [described(item) for item in expanded(config.conditions)]
     pilots = {item.name: dict(item.identity) for item in methods}
     identity = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(scenes)}

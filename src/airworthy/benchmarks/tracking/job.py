@@ -76,6 +76,7 @@ from airworthy.core.jobs.block_job import (
 from airworthy.reports.page import markup, page_of
 from airworthy.scenes import Scene, scene, scene_digest
 from airworthy.simulation import FlightTable
+from airworthy.simulation.posterior import draws_record, posterior_of
 from airworthy.tasks import TrackingProtocol
 from airworthy.trajectories import course
 from airworthy.vehicles import write_vehicle
@@ -303,6 +304,7 @@ def summarize(rows: Sequence[Row], conditions: Sequence[Condition], config: Eval
         "command": command_line(config),
         "protocol": asdict(config.protocol),
         "spread": asdict(config.spread),
+        **draws_record([flown_by], config.between),
         "statistics": {**OPTIONS, "rates": "Wilson score", "means": "the wider of Student's t and bootstrap-t"},
         "flights": [{"vehicle": vehicle_word(config, flown_by), "seed": config.seed, **row} for row in rows],
         "aggregate": _aggregates(rows, conditions, config.course == PUBLISHED_COURSE),
@@ -410,6 +412,8 @@ def evaluate(
     flown_by, _ = vehicle_of(config), course(config.course)
     flying = methods_of(config.pilot, Patience(config.patience, config.wait)) if methods is None else list(methods)
     config = settled(config, flying)
+    if config.randomize is not None:
+        posterior_of(flown_by, config.between)  # refuses a vehicle of which none can be drawn
     for one in flying:
         if one.sensors is not None:
             one.sensors(flown_by)  # refuses a vehicle without a camera before anything is written
@@ -476,6 +480,7 @@ def _flown(
                     protocol=config.protocol,
                     seed=config.seed,
                     contact=config.contact,
+                    randomization=config.between,
                     device=config.device,
                     progress_callback=progress_callback,
                 )

@@ -39,6 +39,7 @@ from airworthy.pilots.network_files import CONTRACT_FILE, WEIGHTS_FILE
 from airworthy.pilots.svnet.contract import policy_folder, shipped_name
 from airworthy.simulation import Imu, MountedSensor, MountedSensors, Simulator
 from airworthy.simulation.family import FAMILIES
+from airworthy.simulation.posterior import DrawnVehicle
 from airworthy.trajectories import Course, Trajectory, kinematic_state
 from airworthy.vehicles import Vehicle
 
@@ -58,6 +59,7 @@ __all__ = [
     "keys_of",
     "method_of",
     "methods_of",
+    "with_draws",
 ]
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -161,18 +163,37 @@ def draw_drones(
     return Drones(number, mass, thrust, vehicle, side, start[:, :3], start[:, 3:6], start[:, 6:])
 
 
-def equip(simulator: Simulator, drones: Drones) -> None:
-    """Give a simulator's vehicles these drones' mass and thrust; inertia follows mass, as of a drone that is denser."""
-    share = drones.mass / np.array([item.mass for item in simulator.vehicles])
-    simulator.set_parameter("mass", drones.mass)
+def with_draws(drones: Drones, drawn: Sequence[DrawnVehicle]) -> Drones:
+    """Return drones of drawn vehicles: what a condition makes of mass and thrust is made of theirs.
+
+    Args:
+        drones: Of the record.
+        drawn: What each flight drew of it.
+    """
+    mass = np.array([item.vehicle.mass for item in drawn]) / drones.vehicle.mass
+    thrust = np.array([full_thrust_of(item.vehicle) for item in drawn]) / full_thrust_of(drones.vehicle)
+    return replace(drones, mass=drones.mass * mass, thrust=drones.thrust * thrust)
+
+
+def equip(simulator: Simulator, drones: Drones, drawn: Sequence[DrawnVehicle] = ()) -> None:
+    """Give a simulator's vehicles these drones' mass and thrust; inertia follows mass, as of a drone that is denser.
+
+    Args:
+        simulator: Of the flights; one that draws vehicles is reset before, and what is set holds until it is again.
+        drones: Of the flights.
+        drawn: What each flight has drawn; none: the simulator's records fly.
+    """
+    flown, lasting = [item.vehicle for item in drawn] or simulator.vehicles, not drawn
+    share = drones.mass / np.array([item.mass for item in flown])
+    simulator.set_parameter("mass", drones.mass, lasting)
     if simulator.config.dynamics == "semi_kinematic":
         simulator.set_parameter("thrust_limit", drones.thrust)
         return
-    simulator.set_parameter("inertia", simulator.parameter("inertia") * share[:, None])
-    gain = drones.thrust / np.array([full_thrust_of(item) for item in simulator.vehicles])
+    simulator.set_parameter("inertia", simulator.parameter("inertia") * share[:, None], lasting)
+    gain = drones.thrust / np.array([full_thrust_of(item) for item in flown])
     for name in ("rotor_thrust", "rotor_torque"):
         rows = np.asarray(simulator.parameter(name))
-        simulator.set_parameter(name, rows.reshape(len(gain), -1) * gain[:, None])
+        simulator.set_parameter(name, rows.reshape(len(gain), -1) * gain[:, None], lasting)
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

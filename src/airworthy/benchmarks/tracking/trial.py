@@ -151,7 +151,7 @@ class TrialSimulator(Simulator):
         if np.any(mass != self._mass):
             # Mass alone: a load at the centre of mass adds no inertia.
             self._mass = mass
-            self.set_parameter("mass", mass)
+            self.set_parameter("mass", mass, lasting=not self.config.randomization.posterior)
 
     def _move(self, time: Array) -> None:
         if self._walkers is not None and self._batch is not None:

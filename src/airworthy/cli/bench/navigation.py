@@ -70,7 +70,8 @@ def _json_summary(done: Benchmarked) -> dict[str, Any]:
 
 def _show(done: Benchmarked) -> None:
     show_scores(done.summary)
-    for line in told_crashes(done.summary.get("failures", ())):
+    drawn = (item["said"] for item in done.summary.get("identified_draws", ()))
+    for line in (*told_crashes(done.summary.get("failures", ())), *filter(None, drawn)):
         print(line)
     print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")
 

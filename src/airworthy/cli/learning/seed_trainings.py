@@ -120,6 +120,11 @@ def trained_rows(config: SeedOptions, folder: Path, done: list[Trained]) -> None
     emit_json(rows[0] if config.seeds == 1 else {"folder": str(folder), "seeds": rows})
 
 
+def drawn_lines(item: Trained) -> list[str]:
+    """Return what draws of an identified vehicle left out, a sentence each; none where hardly any was rejected."""
+    return [told["said"] for told in item.figures.get("identified_draws", ()) if told["said"]]
+
+
 def say_trained(
     title: str,
     columns: tuple[str, ...],

@@ -137,6 +137,7 @@ def _say(config: TrainHoverConfig | TrainMotorCommandConfig, done: list[Trained]
 
 
 def _lines(item: Trained) -> Iterator[str]:
+    yield from seed_trainings.drawn_lines(item)
     for beside in item.figures["baselines"]:
         yield beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}"
     yield seed_trainings.how_to_fly(item.folder, item.report)

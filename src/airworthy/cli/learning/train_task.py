@@ -119,6 +119,7 @@ def _lines(item: Trained) -> Iterator[str]:
         error = quiet.get("median_error_m")
         said = "" if error is None else f", median error {100.0 * error:.2f} cm"
         yield f"Without the noise of observations: success {quiet['success_percent']:.1f} %{said}."
+    yield from seed_trainings.drawn_lines(item)
     for beside in item.figures["baselines"]:
         yield beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}"
     yield seed_trainings.how_to_fly(item.folder, item.report)

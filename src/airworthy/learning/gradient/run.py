@@ -33,6 +33,7 @@ from airworthy.learning.seeds import refuse_judged_seed, seed_rows, train_each, 
 from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Trained, flown_run, flown_summary, used_packages
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, refuse_other_training, say
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
+from airworthy.simulation.posterior import draws_record
 from airworthy.vehicles import Vehicle
 
 if TYPE_CHECKING:
@@ -214,7 +215,8 @@ def _judged(
         "seed": options.seed,
     }
     told: dict[str, Any] = {"command": command, "packages": used_packages(training.trainer)}
-    return flown_summary(run, about, judged, protocol, split=split, more={"vehicles_raised": training.raised}, **told)
+    more = {"vehicles_raised": training.raised, **draws_record([vehicle], options.randomization)}
+    return flown_summary(run, about, judged, protocol, split=split, more=more, **told)
 
 
 def _evidence(

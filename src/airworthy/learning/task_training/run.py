@@ -40,6 +40,8 @@ from airworthy.learning.timed_training import SUMMARY_FILE, TimedTraining, Train
 from airworthy.learning.training_folder import REPORT_FILE, TrainingNames, say
 from airworthy.pilots.task_policy.contract import write_task_folder
 from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
+from airworthy.simulation import Randomization
+from airworthy.simulation.posterior import draws_record
 from airworthy.vehicles import Vehicle
 
 __all__ = ["learn_task", "train_task", "train_task_seeds"]
@@ -108,7 +110,10 @@ class _TaskFolder(FlownFolder[TaskPolicy]):
             "seed": learning.options.seed,
         }
         judged = self.evidence(network, {})
-        return flown_summary(work, about, judged, self.protocol, split=self.split, command=self.command, packages=packages)
+        spread = getattr(learning.options, "randomization", Randomization())  # trainers that draw none have none
+        more = draws_record([learning.vehicle], spread)
+        told: dict[str, Any] = {"command": self.command, "packages": packages, "more": more}
+        return flown_summary(work, about, judged, self.protocol, split=self.split, **told)
 
     def report(
         self, folder: Path, found: Mapping[str, Any], rows: Rows, network: TaskPolicy, work: TimedTraining[Any] | None

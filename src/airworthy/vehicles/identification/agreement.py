@@ -13,9 +13,11 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.files import sha256
+from airworthy.logs import Log
 from airworthy.vehicles.identification.signals import FlightSignals
 
-__all__ = ["LiftShare", "agreement_notes", "lift_shares", "refuse_orders", "refuse_unlike"]
+__all__ = ["LiftShare", "agreement_notes", "fitted_judges", "lift_shares", "refuse_orders", "refuse_repeated", "refuse_unlike"]
 
 BLOCK = 0.5
 """Over which force and commands are averaged [s]: many lags of motors, so that none has to be known."""
@@ -87,6 +89,48 @@ def _furthest(shares: Sequence[LiftShare]) -> tuple[LiftShare, LiftShare, bool] 
     low, high = min(shares, key=lambda s: s.share), max(shares, key=lambda s: s.share)
     sure = high.share - low.share > SURE * float(np.hypot(low.error, high.error))
     return low, high, sure
+
+
+def refuse_repeated(logs: Sequence[Log], judges: Sequence[Log] = ()) -> None:
+    """Refuse a flight that is given twice, whatever its file is called: it would count as two flights that agree.
+
+    Args:
+        logs: That are fitted, or judged, together.
+        judges: That judge a fit to them.
+
+    Raises:
+        AirworthyError: Two hold the same samples of everything.
+    """
+    known: dict[str, Log] = {}
+    for k, log in enumerate([*logs, *judges]):
+        content = _content(log)
+        if content not in known:
+            known[content] = log
+            continue
+        twice = f"Logs {known[content].name!r} and {log.name!r} hold the same flight"
+        if k < len(logs):
+            raise AirworthyError(f"{twice}: counted twice it would look surer than it is; give it once.")
+        raise AirworthyError(f"{twice}: what judges a fit must not be fitted; give another --holdout, or leave it out.")
+
+
+def fitted_judges(logs: Sequence[Log], judges: Sequence[Log]) -> list[str]:
+    """Return a sentence for each log that judges and is fitted in part, as --use and --skip leave it.
+
+    Args:
+        logs: That are fitted.
+        judges: That judge the fit.
+    """
+    fitted = {_content(log) for log in logs}
+    return [
+        f"{log.name} judges, and parts of it are fitted: there its errors are those of a fit."
+        for log in judges
+        if _content(log) in fitted
+    ]
+
+
+def _content(log: Log) -> str:
+    """Return what a log holds, whatever its file is called."""
+    return "".join(f"{s.name}{sha256(np.ascontiguousarray(s.values).tobytes())}" for s in log.streams)
 
 
 def refuse_orders(names: Sequence[str], orders: Sequence[tuple[int, ...] | None]) -> None:

@@ -18,18 +18,22 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import (
     Log,
     LogSegments,
-    RotorGeometry,
     flight_segments,
     log_checks,
     log_findings,
-    motor_order,
 )
 from airworthy.logs.checks import rest_noise
-from airworthy.vehicles.identification.agreement import agreement_notes, refuse_orders, refuse_unlike
+from airworthy.vehicles.identification.agreement import (
+    agreement_notes,
+    fitted_judges,
+    refuse_orders,
+    refuse_repeated,
+    refuse_unlike,
+)
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
 from airworthy.vehicles.identification.excitation import advice, pulled, told_by
 from airworthy.vehicles.identification.importance import sample_fit
-from airworthy.vehicles.identification.known import Known, believed, with_mass
+from airworthy.vehicles.identification.known import Known, Parts, believed, parts_of, refuse_loading, with_mass
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
 from airworthy.vehicles.identification.predict import cut_windows, predict
 from airworthy.vehicles.identification.refine import Fit, FitProblem, refine
@@ -43,6 +47,8 @@ from airworthy.vehicles.identification.result import (
 )
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals, refuse_rates
 from airworthy.vehicles.identification.start import StartValues, start_values
+from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes
+from airworthy.vehicles.identification.wiring import wiring_of
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["identify"]
@@ -71,8 +77,8 @@ def identify(
     seed: int = 0,
     *,
     quick: bool = False,
-    use: Sequence[Part] = (),
-    skip: Sequence[Part] = (),
+    use: Parts = (),
+    skip: Parts = (),
     holdout: Sequence[Log] = (),
     name: str = "identified",
     say: Callable[[str], None] = lambda _: None,
@@ -84,7 +90,7 @@ def identify(
         known: Mass, geometry, and what was measured.
         seed: Of the draws of importance sampling; with `quick` nothing is drawn.
         quick: Fewer windows and starts, no importance sampling.
-        use: Only these parts of each log, start and stop [s]; empty: all.
+        use: Only these parts of each log, start and stop [s], or parts by the name of their log, "" being all logs; empty: all.
         skip: Not these parts [s].
         holdout: Logs that are predicted and not fitted; empty: the last third of each flight.
         name: Of the vehicle.
@@ -99,17 +105,22 @@ def identify(
     """
     if not logs:
         raise AirworthyError("No log was given; expected at least one flight with motor commands, gyro and accelerometer.")
+    refuse_repeated(logs, () if use or skip else holdout)
     base, trusted = _base(logs, known)
-    gathered = [_Gathered(log, base, use, skip) for log in logs]
+    refuse_loading(base)
+    gathered = [_Gathered(log, base, parts_of(use, log.name), parts_of(skip, log.name), known.order) for log in logs]
     refuse_orders([log.name for log in logs], [g.order for g in gathered])
     refuse_unlike([g.signals for g in gathered])
+    refuse_unlike_turns([g.signals for g in gathered], base)
     notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered])]
+    notes += turn_notes([g.signals for g in gathered], base)
+    notes += fitted_judges(logs, holdout)
     base = _spun(base, gathered)
     told = told_by([g.findings for g in gathered])
     told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
     fitted, held = _split([g.signals for g in gathered], bool(holdout))
     if holdout:
-        held = [_Gathered(log, base, (), ()).signals for log in holdout]
+        held = [_Gathered(log, base, (), (), known.order).signals for log in holdout]
     hover = float(np.mean([_hover(flight) for flight in fitted]))
     say(f"{sum(f.usable_time for f in fitted):.1f} s are fitted, {sum(f.usable_time for f in held):.1f} s held out")
     rested = [g.rested for g in gathered]
@@ -187,7 +198,7 @@ def _base(logs: Sequence[Log], known: Known) -> tuple[Vehicle, tuple[str, ...]]:
 class _Gathered:
     """One log: checks, parts, signals, order of its motors."""
 
-    def __init__(self, log: Log, base: Vehicle, use: Sequence[Part], skip: Sequence[Part]) -> None:
+    def __init__(self, log: Log, base: Vehicle, use: Sequence[Part], skip: Sequence[Part], order: Sequence[int] = ()) -> None:
         if not log.has("motor_command"):
             raise AirworthyError(
                 f"Log {log.name!r} holds no motor commands: it tells noise of sensors, time offsets and motion, but no vehicle."
@@ -212,32 +223,14 @@ class _Gathered:
         self.signals: FlightSignals = flight_signals(log, self.segments, None if rest is None else rest.gyro_bias)
         refuse_rates(log, self.signals)
         self.notes: list[str] = []
-        self.reversed = False
-        self.order: tuple[int, ...] | None = None
-        self._order(log, base)
+        turns = any(f.parameter == "inertia xx, yy" and f.verdict == "can tell" for f in self.findings)
+        wiring = wiring_of(log, self.segments, base, turns, order)
+        self.order, self.reversed = wiring.order, wiring.reversed
+        self.notes.append(f"{log.name}: {wiring.note}")
+        if wiring.order is not None:
+            self.signals = self.signals.ordered(wiring.order)
         if log.has("voltage") and float(np.ptp(np.nan_to_num(log.stream("voltage").values))) == 0.0:
             self.notes.append(f"{log.name}: the voltage is constant, so it was not measured, and no sag is told.")
-
-    def _order(self, log: Log, base: Vehicle) -> None:
-        arms = np.array([rotor.position for rotor in base.rotors]) - np.array(base.center_of_mass)
-        spins = -np.array([float(rotor.spin) for rotor in base.rotors])
-        rotors = RotorGeometry(arms, np.array([r.axis for r in base.rotors]), spins, np.zeros(len(spins)))
-        if len(spins) > 6:
-            self.notes.append(f"{log.name}: the order of {len(spins)} motors is assumed; up to 6 are tried.")
-            return
-        found = motor_order(log, self.segments, rotors)
-        turns = any(f.parameter == "inertia xx, yy" and f.verdict == "can tell" for f in self.findings)
-        if found is None or not (found.accepted or turns):
-            self.notes.append(f"{log.name}: the order of motors and their spins are assumed; too few turns tell them.")
-            return
-        if found.told and not found.accepted:
-            raise AirworthyError(f"Log {log.name!r}: {found.sentence()}")
-        self.notes.append(f"{log.name}: {found.sentence()}")
-        if not found.told:
-            return
-        self.signals = self.signals.ordered(found.order)
-        self.order = tuple(found.order)
-        self.reversed = found.spins == "reversed"
 
 
 def _spun(base: Vehicle, gathered: Sequence[_Gathered]) -> Vehicle:

@@ -11,10 +11,10 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import check_fields, shown
-from airworthy.vehicles.check import check
+from airworthy.vehicles.check import DELAY_MAX, check
 from airworthy.vehicles.record import UNCERTAIN, CollisionBody, Drag, Rotor, RotorResponse, Vehicle
 
-__all__ = ["MEASURABLE", "Known", "MeasuredValue", "frame_vehicle", "measured"]
+__all__ = ["MEASURABLE", "Known", "MeasuredValue", "Parts", "frame_vehicle", "measured", "parts_of"]
 
 SPEED_NOMINAL = 1000.0
 """Rotor state of full command where no log tells speeds [rad/s]: a scale that no flight depends on."""
@@ -25,6 +25,8 @@ IZZ_RATIO = 1.83
 TORQUE_SHARE = 0.08
 """Torque over thrust, and over the arm; of propellers C_P / (2 pi C_T) D, D about 1.1 arms."""
 GRAVITY = 9.81
+LOADING = (0.3, 1000.0)
+"""Weight over a disc of twice the arms [N/m^2]: of the catalogue's vehicles 2.8 to 61 (ours, with room on both sides)."""
 
 MEASURABLE = {
     "inertia.xx": "inertia_xx",
@@ -38,6 +40,15 @@ MEASURABLE = {
     "damping": "damping",
 }
 """Names of what may be given as measured."""
+
+_FIXABLE = {
+    "command_delay": (0.0, DELAY_MAX, " s"),
+    "lag": (1e-4, 10.0, " s"),
+    "thrust_linear": (-1.0, 2.0, ""),
+    "center_x": (-20.0, 20.0, " m"),
+    "center_y": (-20.0, 20.0, " m"),
+}
+"""Of values on a linear scale, and of times: least and most that may be fixed, and the unit."""
 
 _MEASURED = re.compile(r"\s*([-+0-9.eE]+?)\s*(?:\+-|\+/-|±)\s*([0-9.eE][-+0-9.eE]*)\s*")
 
@@ -74,6 +85,16 @@ def measured(text: str, where: str) -> MeasuredValue:
         raise AirworthyError(f"{where} is {shown(text)}; expected VALUE+-ERROR in SI units, as 1.52+-0.005.") from None
 
 
+def _check_fixed(name: str, value: float) -> None:
+    """Refuse a value that no vehicle has."""
+    if not math.isfinite(value) or (UNCERTAIN[name] == "log" and value <= 0.0):
+        above = " above 0" if UNCERTAIN[name] == "log" else ""
+        raise AirworthyError(f"{name} cannot be fixed at {value:g}; expected a finite number{above}.")
+    low, high, unit = _FIXABLE.get(name, (-math.inf, math.inf, ""))
+    if not low <= value <= high:
+        raise AirworthyError(f"{name} cannot be fixed at {value:g}{unit}; expected {low:g} to {high:g}{unit}.")
+
+
 @dataclass(frozen=True)
 class Known:
     """What is known beforehand.
@@ -92,6 +113,8 @@ class Known:
     """Held at these values, by names of `UNCERTAIN`."""
     free: Sequence[str] = ()
     """Fitted although the excitation check says that the logs do not tell them, by names of `UNCERTAIN`."""
+    order: Sequence[int] = ()
+    """For each rotor the column of the logs' motor commands, from 0 on, where that is known; empty: the logs tell it."""
 
     def __post_init__(self) -> None:
         if self.mass is None:
@@ -102,6 +125,9 @@ class Known:
         given = MeasuredValue(*self.mass)
         if given.value <= 0.0 or given.sd > 0.5 * given.value:
             raise AirworthyError(f"The mass is {given.value:g}+-{given.sd:g} kg; expected a positive one, known to half of it.")
+        if self.order and sorted(self.order) != list(range(len(self.order))):
+            said = " ".join(str(k + 1) for k in self.order)
+            raise AirworthyError(f"The order of motors is {said}; expected each column from 1 to {len(self.order)} once.")
         for name in self.measured:
             if name not in MEASURABLE:
                 raise unknown_name("measured quantity", name, MEASURABLE)
@@ -112,9 +138,7 @@ class Known:
         if both:
             raise AirworthyError(f"{both[0]} is both fixed and free; leave one out.")
         for name, value in self.fixed.items():
-            if not math.isfinite(value) or (UNCERTAIN[name] == "log" and value <= 0.0):
-                above = " above 0" if UNCERTAIN[name] == "log" else ""
-                raise AirworthyError(f"{name} cannot be fixed at {value:g}; expected a finite number{above}.")
+            _check_fixed(name, value)
 
     def measured_values(self) -> dict[str, tuple[float, float]]:
         """Return what was measured by names of `UNCERTAIN`, with standard deviations; Izz is none of these, see `izz`."""
@@ -219,6 +243,35 @@ def believed(
             extra={"gauge": "nominal"},
         )
     )
+
+
+Parts = Sequence[tuple[float, float]] | Mapping[str, Sequence[tuple[float, float]]]
+"""Of logs, start and stop [s]: the same of all, or by names of logs, "" being all."""
+
+
+def parts_of(parts: Parts, name: str) -> list[tuple[float, float]]:
+    """Return the parts of the log of a name."""
+    if isinstance(parts, Mapping):
+        return [*parts.get("", ()), *(parts.get(name, ()) if name else ())]
+    return list(parts)
+
+
+def refuse_loading(vehicle: Vehicle) -> None:
+    """Refuse a mass and arms that no multirotor has together: grams for kilograms, millimetres for metres.
+
+    Raises:
+        AirworthyError: One sentence.
+    """
+    middle = vehicle.center_of_mass
+    arm = float(np.mean([math.hypot(r.position[0] - middle[0], r.position[1] - middle[1]) for r in vehicle.rotors]))
+    if arm == 0.0:
+        return
+    load = vehicle.mass * GRAVITY / (math.pi * (2.0 * arm) ** 2)
+    if not LOADING[0] <= load <= LOADING[1]:
+        raise AirworthyError(
+            f"A mass of {vehicle.mass:g} kg on arms of {arm:.3g} m weighs {load:.2g} N on each square metre that its rotors may"
+            f" span, and multirotors have {LOADING[0]:g} to {LOADING[1]:g}: give the mass in kg (27 g are 0.027), arms in m."
+        )
 
 
 def with_mass(base: Vehicle, mass: float) -> Vehicle:

@@ -87,7 +87,8 @@ def prepared(log: Log, vehicle: Vehicle, use: Sequence[Part] = (), skip: Sequenc
             signals = signals.ordered(found.order)
             if found.order != tuple(range(len(spins))):
                 columns = " ".join(str(k + 1) for k in found.order)
-                notes.append(f"{log.name}: rotors 1 to {len(spins)} are its columns {columns}.")
+                other = f" {found.mirrored()}" if found.turned_axes else ""
+                notes.append(f"{log.name}: rotors 1 to {len(spins)} are its columns {columns}.{other}")
         else:
             notes.append(f"{log.name}: the order of motors is taken as the vehicle's; too few turns tell it.")
     return Prepared(log, signals, tuple(notes))

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from airworthy import __version__
 from airworthy.benchmarks.navigation.config import (
@@ -26,6 +26,7 @@ from airworthy.benchmarks.navigation.config import (
 )
 from airworthy.benchmarks.navigation.flight_records import COLUMNS
 from airworthy.benchmarks.navigation.job import run_benchmark
+from airworthy.benchmarks.navigation.missions import check_drawn
 from airworthy.benchmarks.navigation.sensitivity.axes import AXES, IDEAL, StudyPoint, points_of, spelled
 from airworthy.benchmarks.navigation.sensitivity.effects import effects_of, idle_points
 from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, ROWS_MAX, read_manifest, read_rows
@@ -70,6 +71,8 @@ class SensitivityConfig:
     """Of every scenario, 1 to 10."""
     repeats: int = 1
     """Flights per combination, each with other draws."""
+    randomize: Literal["identified"] | None = None
+    """identified: flights draw their vehicles, as in airworthy bench navigation; the same at every point."""
     seed: Annotated[int, SEED] = 0
     """Of everything that is drawn; a flight draws the same at every point and for every pilot."""
     batch: int = 144
@@ -114,6 +117,7 @@ def run_study(config: SensitivityConfig, quiet: bool = True) -> Studied:
     for chosen in flown.values():
         # All of them before the first: the last may begin an hour later.
         check(chosen)
+        check_drawn(chosen)
         refuse_idle(chosen, NAVIGATION_RULES)
     refuse_unknown_figures(config.out, STUDY_FILE)
     with lock_folder(make_folder(config.out)) as folder:
@@ -205,6 +209,7 @@ def _ideal(config: SensitivityConfig, point: StudyPoint) -> NavigationConfig:
         configurations=config.configurations,
         repeats=config.repeats,
         seed=config.seed,
+        randomize=config.randomize,
         batch=config.batch,
         workers=config.workers,
         out=config.out / POINTS / point.name,
@@ -225,6 +230,7 @@ def _opened(config: SensitivityConfig, points: Sequence[StudyPoint]) -> dict[str
         "repeats": config.repeats,
         "seed": config.seed,
     }
+    sample |= {"randomize": config.randomize} if config.randomize else {}
     identity = plain({"version": __version__, "config": sample})
     known: dict[str, Any] = {}
     pilots: dict[str, Any] = {}

@@ -20,7 +20,7 @@ from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, Span, fli
 from airworthy.logs.checks import rest_noise
 from airworthy.logs.motor_speeds import speed_faults
 from airworthy.vehicles import Vehicle
-from airworthy.vehicles.identification.agreement import refuse_orders, refuse_unlike
+from airworthy.vehicles.identification.agreement import refuse_orders, refuse_repeated, refuse_unlike
 from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals, refuse_rates
 
 __all__ = ["Feed", "ReadyFlight", "ready_flights"]
@@ -80,6 +80,7 @@ def ready_flights(
     Raises:
         AirworthyError: A log cannot be predicted with this vehicle, or the logs are not alike; one sentence.
     """
+    refuse_repeated(logs)
     ready = [_ready(log, vehicle, use, skip, feed) for log in logs]
     if len({flight.speeds is not None for flight in ready}) > 1:
         raise AirworthyError(

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayIndex, ArrayU32, Scalar, Vector
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt, ArrayU32, Scalar, Vector
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
 from airworthy.core.ops import exp, log, maximum, minimum, sin_cos, sqrt, where
 from airworthy.core.random import Stream, uniforms
 from airworthy.dynamics.state import CONTACT_POINTS
 from airworthy.simulation.config import Randomization, SimulatorConfig
-from airworthy.vehicles.check import DELAY_MAX, MASS, MOMENT_MIN, TRIANGLE_TOLERANCE
+from airworthy.simulation.stability import FASTEST
+from airworthy.vehicles.check import DELAY_MAX, DRAWN_REACH, MASS, MOMENT_MIN, TRIANGLE_TOLERANCE, check
 from airworthy.vehicles.record import UNCERTAIN, Rotor, Uncertainty, Vehicle
 from airworthy.vehicles.uncertainty import uncertain_values, uncertainty_root
 
@@ -31,10 +32,12 @@ __all__ = [
     "Posterior",
     "bounded_config",
     "draw_rows",
+    "drawn_values",
     "latest_command",
     "posterior_of",
     "posteriors_of",
     "rejected_share",
+    "tried_draws",
 ]
 
 DRAW_UNIFORMS = 16
@@ -43,7 +46,7 @@ ATTEMPTS = 16
 """Ours: draws that are tried for a flight. Where half of them are no vehicle, one flight in 65,536 finds none in so many."""
 REJECTED_MAX = 0.5
 """Share of such draws from which a distribution is refused."""
-REACH = 6.0
+REACH = DRAWN_REACH
 """Deviations beyond which delays and lags are drawn anew: what is on its way to the rotors has to find room."""
 _FIRST_UNIFORM = 32
 """Of a flight's parameters: those before are of independent draws."""
@@ -117,6 +120,8 @@ class Posterior:
 
     def _reach_margins(self, name: str, value: Scalar) -> list[Scalar]:
         low, high = self.reach(name)
+        if high <= low:  # known for certain, it is never beyond
+            return []
         return [high - value] if name == "command_delay" else [high - value, value - low]
 
     def _body_margins(self, values: Mapping[str, Scalar]) -> list[Scalar]:
@@ -265,9 +270,9 @@ def posterior_of(vehicle: Vehicle, spread: Randomization) -> Posterior:
     """Return what draws of a vehicle need.
 
     Raises:
-        AirworthyError: Its record tells no uncertainty, or hardly a draw of it is a vehicle that flies.
+        AirworthyError: Its record cannot be, tells no uncertainty, or hardly a draw of it is a vehicle that flies.
     """
-    told = _told(vehicle)
+    told = _told(check(vehicle))
     root = spread.widen * uncertainty_root(told)
     made = Posterior(vehicle, told.names, told.mean, tuple(map(tuple, root.tolist())), told.state)
     share = rejected_share(made)
@@ -290,9 +295,15 @@ def _told(vehicle: Vehicle) -> Uncertainty:
 
 def rejected_share(posterior: Posterior) -> float:
     """Return the share of draws that are no vehicle, or none that flies; of always the same 4096."""
+    return 1.0 - float(np.mean(tried_draws(posterior)[1]))
+
+
+def tried_draws(posterior: Posterior) -> tuple[dict[str, Array], ArrayBool]:
+    """Return always the same 4096 draws, SI units, (4096,) each, and which of them are vehicles that fly, (4096,)."""
     chance = np.random.default_rng(0).uniform(1e-7, 1.0 - 1e-7, (DRAW_UNIFORMS, _TRIED))
-    sound = np.asarray(posterior.sound(posterior.values(tuple(chance))))
-    return 1.0 - float(np.mean(np.broadcast_to(sound, _TRIED)))
+    values = posterior.values(tuple(chance))
+    sound = np.broadcast_to(np.asarray(posterior.sound(values)) > 0.5, _TRIED)
+    return {name: np.broadcast_to(value, _TRIED) for name, value in values.items()}, sound
 
 
 def posteriors_of(vehicles: Sequence[Vehicle], config: SimulatorConfig) -> list[tuple[Posterior, ArrayIndex]]:
@@ -332,11 +343,11 @@ def bounded_config(config: SimulatorConfig, posteriors: Sequence[Posterior]) -> 
         return config
     fastest = [p.reach("lag")[0] / p.now["lag"] for p in posteriors if "lag" in p.names]
     lag = max(0.0, 1.0 - min(fastest, default=1.0))
-    return replace(config, randomization=replace(config.randomization, posterior=False, widen=1.0, lag=min(lag, 0.99)))
+    return replace(config, randomization=replace(config.randomization, posterior=False, widen=1.0, lag=min(lag, FASTEST)))
 
 
-def draw_rows(posterior: Posterior, rows: Array, layout: Layout, keys: ArrayU32, dt: float) -> tuple[Array, int]:
-    """Return parameter rows of flights, each drawn from its own key, and how many draws were no vehicle.
+def draw_rows(posterior: Posterior, rows: Array, layout: Layout, keys: ArrayU32, dt: float) -> tuple[Array, ArrayInt]:
+    """Return parameter rows of flights, each drawn from its own key, and how many draws of each were no vehicle, (env,).
 
     Args:
         posterior: Of the vehicle that all of them fly.
@@ -348,18 +359,34 @@ def draw_rows(posterior: Posterior, rows: Array, layout: Layout, keys: ArrayU32,
     Raises:
         AirworthyError: A flight found none in `ATTEMPTS` draws.
     """
-    out, left, rejected = rows.copy(), np.arange(rows.shape[1]), 0
+    values, rejected = drawn_values(posterior, keys)
+    made = posterior.rows(values, dict(enumerate(rows)), layout, dt)
+    return np.stack([np.broadcast_to(made[row], rows.shape[1]) for row in range(layout.size)]), rejected
+
+
+def drawn_values(posterior: Posterior, keys: ArrayU32) -> tuple[dict[str, Array], ArrayInt]:
+    """Return what flights draw, SI units, (env,) each, and how many draws of each flight were no vehicle, (env,).
+
+    Args:
+        posterior: Of the vehicle that all of them fly.
+        keys: Flight keys, (env, 4).
+
+    Raises:
+        AirworthyError: A flight found none in `ATTEMPTS` draws.
+    """
+    count = len(keys)
+    found = {name: np.full(count, value) for name, value in posterior.now.items()}
+    left, rejected = np.arange(count), np.zeros(count, np.int64)
     for attempt in range(ATTEMPTS):
         first = _FIRST_UNIFORM + DRAW_UNIFORMS * attempt
         values = posterior.values(tuple(uniforms(keys[left], 0, Stream.PARAMETERS, DRAW_UNIFORMS, first).T))
         sound = np.broadcast_to(np.asarray(posterior.sound(values)) > 0.5, left.shape)
-        made = posterior.rows(values, dict(enumerate(rows[:, left])), layout, dt)
-        columns = np.stack([np.broadcast_to(made[row], left.shape) for row in range(layout.size)])
-        out[:, left[sound]] = columns[:, sound]
+        for name, column in found.items():
+            column[left[sound]] = np.broadcast_to(values[name], left.shape)[sound]
         left = left[~sound]
-        rejected += left.size
+        rejected[left] += 1
         if not left.size:
-            return out, rejected
+            return found, rejected
     raise AirworthyError(
         f"{posterior.vehicle.name}: none of {ATTEMPTS} draws from its uncertainty was a vehicle that lifts its weight."
     )

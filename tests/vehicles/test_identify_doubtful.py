@@ -1,0 +1,203 @@
+"""What identification is given that cannot be, or that it cannot know: one sentence each, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.vehicles.flown_logs import Craft, changed, fly, quad
+
+from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
+from airworthy.logs import Log, LogSource, flight_segments, read_log
+from airworthy.vehicles import Known, identify
+from airworthy.vehicles.identification.agreement import fitted_judges, refuse_repeated
+from airworthy.vehicles.identification.known import frame_vehicle, parts_of
+from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes, turn_shares
+from airworthy.vehicles.identification.wiring import wiring_of
+
+TRUTH = quad()
+
+
+def known(craft: Craft = TRUTH, **given: Any) -> Known:
+    return Known(mass=(craft.mass, 0.002 * craft.mass), vehicle=craft.known(), **given)
+
+
+@pytest.fixture(scope="module")
+def flown() -> Log:
+    return fly(TRUTH, 10.0)
+
+
+def named(log: Log, name: str, kind: str = "test") -> Log:
+    return replace(log, name=name, source=LogSource(name, name * 4, kind))
+
+
+def signals(log: Log) -> FlightSignals:
+    return flight_signals(log, flight_segments(log))
+
+
+# ---- Frames of the gyro, and orders of motors --------------------------------------------------------------------------------
+
+
+def turned(log: Log, *signs: float) -> Log:
+    """With other signs of the gyro's axes."""
+    return changed(log, "gyro", values=log.stream("gyro").values * np.array(signs))
+
+
+@pytest.mark.parametrize(
+    ("signs", "order", "axes"),
+    [
+        ((1.0, -1.0, -1.0), "2,1,4,3", "y and z"),
+        ((-1.0, 1.0, -1.0), "4,3,2,1", "x and z"),
+        ((-1.0, -1.0, 1.0), "3,4,1,2", "x and y"),
+        ((1.0, -1.0, 1.0), "2,1,4,3", "y"),
+    ],
+)
+def test_a_gyro_in_another_frame_is_no_order_of_motors(flown: Log, signs: Any, order: str, axes: str) -> None:
+    with pytest.raises(AirworthyError, match=f"the gyro's {axes} point the other way: turns cannot tell which") as refused:
+        identify([turned(flown, *signs)], known(), quick=True)
+    assert f"Say --order {order} if motors are wired so" in str(refused.value)
+    assert ('frame = "frd" in mapping.toml' in str(refused.value)) == (axes == "y and z")
+
+
+def test_motors_that_are_wired_so_are_said_to_be(flown: Log) -> None:
+    values = flown.stream("motor_command").values[:, [3, 2, 1, 0]]
+    log = changed(flown, "motor_command", values=values)
+    base, parts = TRUTH.known(), flight_segments(log)
+    with pytest.raises(AirworthyError, match="Say --order 4,3,2,1"):
+        wiring_of(log, parts, base, True)
+    found = wiring_of(log, parts, base, True, (3, 2, 1, 0))
+    assert (found.order, found.reversed) == ((3, 2, 1, 0), False)
+    assert "A gyro whose x and z point the other way would show the same" in found.note
+    # A format that says the frame itself is believed.
+    framed = wiring_of(named(log, "a", "Crazyflie micro-SD"), parts, base, True)
+    assert framed.order == (3, 2, 1, 0)
+    assert "would show the same" not in framed.note
+    with pytest.raises(AirworthyError, match=r"said to come in the order 1 2 3 4, and its turns ask for 4 3 2 1 \(cost"):
+        wiring_of(log, parts, base, True, (0, 1, 2, 3))
+    with pytest.raises(AirworthyError, match="names 3 columns, and the vehicle has 4 rotors"):
+        wiring_of(log, parts, base, True, (0, 1, 2))
+
+
+def test_orders_that_no_gyro_explains_need_no_word(flown: Log) -> None:
+    for order in ((0, 1, 2, 3), (1, 0, 2, 3), (1, 2, 3, 0)):
+        values = np.empty_like(flown.stream("motor_command").values)
+        values[:, list(order)] = flown.stream("motor_command").values
+        log = changed(flown, "motor_command", values=values)
+        found = wiring_of(log, flight_segments(log), TRUTH.known(), True)
+        assert found.order == order
+        assert "would show the same" not in found.note
+
+
+@pytest.mark.parametrize(("order", "said"), [((0, 0, 1, 2), "The order of motors is 1 1 2 3"), ((1, 2, 3, 4), "2 3 4 5")])
+def test_orders_that_are_none(order: tuple[int, ...], said: str) -> None:
+    with pytest.raises(AirworthyError, match=said):
+        known(order=order)
+
+
+# ---- Numbers that cannot be --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mass", [27.0, 1e-6])
+def test_a_mass_in_grams_is_refused(flown: Log, mass: float) -> None:
+    given = Known(mass=(mass, 0.01 * mass), vehicle=frame_vehicle("quad_x:0.028", mass))
+    with pytest.raises(AirworthyError, match=r"kg on arms of 0\.0396 m weighs .* give the mass in kg \(27 g are 0\.027\)"):
+        identify([flown], given, quick=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("command_delay", -1.0, "command_delay cannot be fixed at -1 s; expected 0 to 1 s"),
+        ("command_delay", 12.0, "command_delay cannot be fixed at 12 s"),
+        ("lag", 50.0, r"lag cannot be fixed at 50 s; expected 0\.0001 to 10 s"),
+        ("center_x", 30.0, "center_x cannot be fixed at 30 m"),
+        ("thrust_linear", 7.0, "thrust_linear cannot be fixed at 7; expected -1 to 2"),
+    ],
+)
+def test_values_that_cannot_be_fixed(name: str, value: float, said: str) -> None:
+    with pytest.raises(AirworthyError, match=said):
+        known(fixed={name: value})
+
+
+def test_the_command_line_says_them_too(tmp_path: Path, capsys: pytest.CaptureFixture[str], data_dir: Path) -> None:
+    log = str(data_dir / "flights/crazyflie_sysid/log10")
+    ask = ["--frame", "quad_x:0.028", "--quick"]
+    for more, said in (
+        (["--mass", "27+-0.1"], "give the mass in kg"),
+        (["--mass", "0.027+-0.0001", "--fix", "command_delay=-1"], "command_delay cannot be fixed at -1 s"),
+        (["--mass", "0.027+-0.0001", "--order", "0,1,2,3"], "expected a column for each rotor, from 1 on, as 4,3,2,1"),
+        (["--mass", "0.027+-0.0001"], "hold the same flight: counted twice"),
+        (["--mass", "0.027+-0.0001", "--holdout", log], "what judges a fit must not be fitted"),
+    ):
+        logs = [log] * (2 if "twice" in said else 1)
+        assert main(["vehicles", "identify", *logs, *ask, *more]) == 2
+        told = capsys.readouterr().err
+        assert said in told
+        assert "Traceback" not in told
+
+
+# ---- Several logs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_flight_that_is_given_twice_is_refused(flown: Log) -> None:
+    with pytest.raises(AirworthyError, match="Logs 'a' and 'copy' hold the same flight: counted twice it would look surer"):
+        identify([named(flown, "a"), named(flown, "copy")], known(), quick=True)
+    with pytest.raises(AirworthyError, match="what judges a fit must not be fitted"):
+        identify([named(flown, "a")], known(), quick=True, holdout=[named(flown, "copy")])
+    assert fitted_judges([named(flown, "a")], [named(flown, "copy"), turned(flown, 1.0, 1.0, -1.0)]) == [
+        "copy judges, and parts of it are fitted: there its errors are those of a fit."
+    ]
+    refuse_repeated([flown, turned(flown, 1.0, 1.0, -1.0)])
+
+
+@pytest.fixture(scope="module")
+def alike(flown: Log) -> FlightSignals:
+    return signals(named(flown, "a"))
+
+
+def other(seed: int, push: float = 0.0, **changes: Any) -> FlightSignals:
+    return signals(named(fly(replace(TRUTH, **changes), 10.0, seed=seed, push=push), "b"))
+
+
+def test_vehicles_that_lift_alike_and_turn_unlike_are_told(flown: Log, alike: FlightSignals) -> None:
+    base = TRUTH.known()
+    heavier = other(1, inertia=(1.95e-5, 2.1e-5, 3.6e-5))
+    notes = turn_notes([alike, heavier], base)
+    assert [note[:31] for note in notes] == ["Turns about x at like commands ", "Turns about y at like commands "]
+    assert 25 <= int(notes[0].partition("a has ")[2].partition(" %")[0]) <= 34
+    assert "% more than b" in notes[0]
+    refuse_unlike_turns([alike, heavier], base)
+    with pytest.raises(AirworthyError, match=r"'a' turns at least [12]\.\d\d times as much about x as 'b': these logs are not"):
+        identify([named(flown, "a"), named(fly(replace(TRUTH, inertia=(3e-5, 3.2e-5, 5e-5)), 10.0, seed=1), "b")], known())
+
+
+@pytest.mark.parametrize("change", [{}, {"push": 5.0}, {"lag": 0.04}])
+def test_flights_of_one_vehicle_turn_alike(alike: FlightSignals, change: dict[str, Any]) -> None:
+    """Pushes make slopes too small: their brackets are wide, and nothing is told."""
+    both = [alike, other(2, **change)]
+    assert turn_notes(both, TRUTH.known()) == []
+    refuse_unlike_turns(both, TRUTH.known())
+
+
+def test_shares_of_turns_are_ratios_of_inertia(alike: FlightSignals) -> None:
+    shares = turn_shares([alike, other(3, inertia=(1.5e-5, 3.2e-5, 2.8e-5))], TRUTH.known())
+    found = {(s.name, s.axis): s.share for s in shares}
+    assert found["a", "x"] / found["b", "x"] == pytest.approx(1.0, abs=0.03)
+    assert found["a", "y"] / found["b", "y"] == pytest.approx(2.0, abs=0.06)
+
+
+def test_real_flights_of_one_vehicle_turn_alike(data_dir: Path) -> None:
+    flights = [signals(read_log(data_dir / "flights/crazyflie_sysid" / name)) for name in ("log10", "log15")]
+    assert turn_notes(flights, frame_vehicle("quad_x:0.028", 0.027)) == []
+
+
+def test_parts_of_one_log_are_its_own() -> None:
+    assert parts_of([(1.0, 2.0)], "a") == [(1.0, 2.0)]
+    named = {"": [(0.0, 9.0)], "a": [(1.0, 2.0)]}
+    assert parts_of(named, "a") == [(0.0, 9.0), (1.0, 2.0)]
+    assert parts_of(named, "b") == parts_of(named, "") == [(0.0, 9.0)]
