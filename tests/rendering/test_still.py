@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import quiet_warp
 from airworthy.geometry import Box, Mesh, RayTable, Sphere
 from airworthy.rendering import ShadingOptions, StillOptions, render, still
 from airworthy.rendering.path_twin import path_twin
@@ -327,3 +331,26 @@ def test_splats_and_too_many_lamps_are_refused(cloud: Any) -> None:
 
 def test_no_bounce_is_what_glows_alone() -> None:
     assert (down([[0.0, 0.0]], place(lights=(PointLight((0.0, 0.0, 1.5)),)), StillOptions(samples=4, bounces=0)) == 0.0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "darwin", reason="Warp has no CUDA compiler on macOS")
+def test_the_kernel_compiles_for_cuda(tmp_path: Path) -> None:
+    wp = quiet_warp()
+    with wp.ScopedLogLevel(wp.LOG_ERROR):
+        wp.compile_aot_module(still.path_kernel().module, device=None, arch=90, module_dir=tmp_path, use_ptx=True)
+    (path,) = tmp_path.glob("*.ptx")
+    text = path.read_text(errors="replace")
+    assert ".target sm_90" in text
+    # Correctly rounded and not contracted; no double arithmetic.
+    assert not re.search(r"fma\.rn|\.approx|div\.full|\.ftz", text)
+    assert not re.search(r"^\s*(add|sub|mul|div|fma|cvt)\.\S*f64", text, re.MULTILINE)
+
+
+@pytest.mark.gpu
+def test_a_gpu_makes_the_image_of_a_cpu() -> None:
+    table, options, attitude = pinhole(40, 30), StillOptions(samples=32), look_at(EYE, AIM)
+    here, there = (seen(SceneBatch(crowded(), device=name), table, options, EYE, attitude) for name in ("cpu", "cuda:0"))
+    off = np.abs(there - here).max(-1) / np.maximum(here.max(-1), 1e-2)
+    assert np.median(off) < 1e-5
+    assert there.mean() == pytest.approx(here.mean(), rel=2e-3)

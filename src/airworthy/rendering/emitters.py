@@ -54,8 +54,9 @@ def emitters_of(batch: SceneBatch) -> Emitters:
             found = _found(batch, *key, slot, total)
             known[key] = (total, len(found[0]), sum(map(len, slots)))
             slots.append(slot)
-            for whole, part in zip((sums, densities, places), found, strict=True):
-                whole.append(part)  # type: ignore[arg-type]
+            sums.append(found[0])
+            densities.append(found[1])
+            places.append(found[2])
             total += len(found[0])
         spans[env] = known[key]
     # A launch needs an array even where nothing glows.
