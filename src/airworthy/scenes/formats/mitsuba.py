@@ -173,7 +173,9 @@ def _light(writer: _Writer, light: Sun | PointLight | SpotLight, sun_angle: floa
     write_bytes(writer.folder / name, _pfm(profile.astype(np.float32)))
     _bitmap(emitter, "texture", name, "clamp")
     _rgb(emitter, "intensity", np.ones(3))
-    emitter.add("transform", name="to_world").add("matrix", value=numbers(_along(np.array(light.position), np.array(light.direction)).ravel()))
+    emitter.add("transform", name="to_world").add(
+        "matrix", value=numbers(_along(np.array(light.position), np.array(light.direction)).ravel())
+    )
     return None
 
 
