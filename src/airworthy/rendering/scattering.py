@@ -190,7 +190,13 @@ class Lobes:
         return np.where(above[:, None], value * cosine[:, None], 0.0), np.where(above, density, 0.0)
 
     def sample(self, choice: Array, u1: Array, u2: Array) -> Array:
-        """Return directions (n, 3) from which light may have come; all numbers in (0, 1), (n,) each."""
+        """Return directions (n, 3) from which light may have come.
+
+        Args:
+            choice: Of the lobe, in (0, 1), (n,).
+            u1: In (0, 1), (n,).
+            u2: In (0, 1), (n,).
+        """
         side, other = basis(self.normal)
         cosine, sine = turned(u1)
         reach, up = np.sqrt(u2), np.sqrt(1.0 - u2)
