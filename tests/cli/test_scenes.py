@@ -241,6 +241,21 @@ def test_render_bakes_the_light_that_walls_send_on(tmp_path: Path, capsys: Outpu
     assert shares[1] > 1.05 * shares[0]
 
 
+def test_render_makes_stills(tmp_path: Path, capsys: Output) -> None:
+    """A still image needs no --bake for the red beside the wall; its seed is its noise."""
+    (tmp_path / "scene.toml").write_text(CORNER)
+    line = ["render", str(tmp_path / "scene.toml"), "--view", "top", "--width", "32", "--height", "32", "--quality", "still"]
+    made = []
+    for name, more in (("one", []), ("again", []), ("other", ["--seed", "7"])):
+        run([*line, "--samples", "48", "--out", str(tmp_path / f"{name}.png"), *more], capsys)
+        with Image.open(tmp_path / f"{name}.png") as image:
+            made.append(np.asarray(image.convert("RGB")).astype(float))
+    beside = made[0][12:20, 11:15]
+    assert (beside[..., 0] / beside[..., 1]).mean() > 1.05
+    assert (made[0] == made[1]).all()
+    assert (made[0] != made[2]).any()
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -266,6 +281,10 @@ def test_render_bakes_the_light_that_walls_send_on(tmp_path: Path, capsys: Outpu
             "A camera's position is [nan, 0.0, 1.0]; expected three finite",
         ),
         ("render YARD --time nan --out a.png", "time"),
+        ("render YARD --quality still --samples 0 --out a.png", "--samples is 0; expected at least 1."),
+        ("render YARD --quality still --samples 9999999 --out a.png", "expected 1 to 1048576"),
+        ("render YARD --samples 3 --out a.png", "expected 1, 2, 4 or 8"),
+        ("render YARD --quality stil --out a.png", "stil"),
         ("export YARD --out a.xyz", "Unknown format 'xyz'."),
         ("export YARD --out a.pcd --spacing 0", "the spacing must be above 0"),
         ("export YARD --out a.pcd --spacing 0.001", "use a larger spacing"),

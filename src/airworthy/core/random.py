@@ -33,6 +33,7 @@ class Stream(IntEnum):
     SENSED = 10
     NAVIGATION = 11
     SPLATS = 64
+    PATHS = 65
 
 
 def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> ArrayU32:

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from airworthy.rendering.refining import depth_error, image_psnr, image_quality, image_ssim
     from airworthy.rendering.shading import Cameras, ShadingOptions
     from airworthy.rendering.soft_light import SoftLight, soft_images, soft_views, softly_lit
+    from airworthy.rendering.still import StillOptions, still_images
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CHANNEL_NAMES", "BakeSettings", "Cameras", "ConvertOptions", "DynamicPoses", "FlowMotion", "ShadingOptions", "SoftLight",
+    "StillOptions",
     "bake", "baked_light", "depth_error", "image_psnr", "image_quality", "image_ssim", "lit_batch", "optical_flow",
-    "overlaid", "relit", "render", "soft_images", "soft_views", "softly_lit", "splats_from_scene", "use_baked",
+    "overlaid", "relit", "render", "soft_images", "soft_views", "softly_lit", "splats_from_scene", "still_images", "use_baked",
 ]  # fmt: skip

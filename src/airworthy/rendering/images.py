@@ -36,6 +36,7 @@ from airworthy.optics.tone import (
 )
 from airworthy.rendering.shading import DEFAULT_OPTIONS, HIT_CHANNELS, Cameras, ShadingOptions, shade_channels
 from airworthy.rendering.splat_images import SplatView, splats_of
+from airworthy.rendering.still import StillOptions, still_images
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 
@@ -410,6 +411,7 @@ def render(
     column_attitude: ArrayLike | None = None,
     motion: FlowMotion | None = None,
     projection: Projection | None = None,
+    still: StillOptions | None = None,
 ) -> Arrays:
     """Render c cameras.
 
@@ -434,11 +436,18 @@ def render(
         column_attitude: (c, W, 4)
         motion: For `flow`.
         projection: What the table came from, if that is known: splats are then projected through a lens directly.
+        still: Make `rgb` (and `grey`) a still image: by path tracing, seconds to minutes; `options` is then for the other
+            channels. None: as `options` say, for films and training.
 
     Raises:
-        AirworthyError: A name is unknown, a shape does not fit, or `flow` is asked for without `motion`.
+        AirworthyError: A name is unknown, a shape does not fit, `flow` is asked for without `motion`, or `still` where no
+            colour is asked for or a scene holds splats.
     """
     names = list(dict.fromkeys(channels))
+    if still is not None and not {"rgb", "grey"} & set(names):
+        raise AirworthyError(
+            f"Options of a still image arrived, but of the channels {', '.join(names)} none has light; ask for 'rgb' or 'grey'."
+        )
     own = [name for name in names if name not in CHANNEL_NAMES]
     _check(batch, own, motion, names)
     colors = list(dict.fromkeys("rgb" if name == "grey" else name for name in names if name in COLOR_CHANNELS))
@@ -451,6 +460,9 @@ def render(
     cameras = Cameras.of(batch, table, position, attitude, env, ignore, column_position, column_attitude)
     if (colors and geometric) and options.samples == 1:
         geometric += HIT_CHANNELS
+    traced = {} if still is None else {"rgb": still_images(batch, table, cameras, still)}
+    if traced:
+        colors.remove("rgb")
     over = ("rgb" in colors or splats) and any(scene.splats for scene in batch.scenes)
     found = _geometry(batch, table, cameras, list(dict.fromkeys(geometric)), options) if geometric else {}
     if splats and not over:
@@ -462,6 +474,7 @@ def render(
     if colors:
         hits = found if options.samples == 1 and geometric else None
         found.update(shade_channels(batch, table, cameras, colors, options, hits))
+    found.update(traced)
     if "grey" in names:
         found["grey"] = luminance(found["rgb"]).astype(np.float32)
     for name in own:

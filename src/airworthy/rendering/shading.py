@@ -35,6 +35,8 @@ __all__ = [
     "HIT_CHANNELS",
     "Cameras",
     "ShadingOptions",
+    "device_arrays",
+    "env_lights",
     "launch",
     "shade",
     "shade_channels",
@@ -81,15 +83,20 @@ SUN_RADIANCE = 60.0
 """Of the drawn disc; the real one would be 500 times that and make every image depend on one pixel."""
 
 
-def shading_source() -> str:
-    """Complete native source."""
+def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
+    """Return the native source.
+
+    Args:
+        body: With the kernel itself; False: what it is made of, for another one.
+        holes: Cut-out surfaces that a ray looks through.
+    """
     whole = {
         **FLAGS,
         **{name: k for k, name in enumerate(SETTINGS)},
         "PACKETS_PER_TASK": PACKETS_PER_TASK,
         "RAY_ROWS": 7,
         "CAMERA_STRIDE": CAMERA_STRIDE,
-        "HOLES_MAX": HOLES_MAX,
+        "HOLES_MAX": holes,
         "MATERIAL_COLUMNS": appearance.MATERIAL_COLUMNS,
         "TEXTURE_COLUMNS": appearance.TEXTURE_COLUMNS,
         "VERTEX_SIZE": VERTEX_SIZE,
@@ -114,9 +121,8 @@ def shading_source() -> str:
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())
     numbers = "\n".join(f"#define {name} {number!r}f" for name, number in reals.items())
     folder = files("airworthy.rendering").joinpath("native")
-    texts = [
-        folder.joinpath(name).read_text() for name in ("shading_lanes.h", "textures.h", "surface.h", "light.h", "shading.cpp")
-    ]
+    used = ("shading_lanes.h", "textures.h", "surface.h", "light.h", *(("shading.cpp",) if body else ()))
+    texts = [folder.joinpath(name).read_text() for name in used]
     return "\n".join([native_source("rays.h"), names, numbers, *texts])
 
 
@@ -389,7 +395,7 @@ def launch(
     kept = _launches.setdefault(batch, {})
     if in_lanes:
         host["task_order"] = _order(tasks, batch.threads)
-    arguments = _device_arrays(host, appearance, device)
+    arguments = device_arrays(ARRAYS, host, appearance, device)
     arrays = [*batch.geometry.arguments(), *arguments]
     # Taken out and put back at the end: the dictionary's order is that of last use.
     run = kept.pop(key, None)
@@ -497,8 +503,15 @@ def _appearance_arrays(appearance: Appearance) -> Arrays:
 _SENT: WeakKeyDictionary[Appearance, dict[str, tuple[int, dict[str, Any]]]] = WeakKeyDictionary()
 
 
-def _device_arrays(host: Arrays, appearance: Appearance, device: str) -> list[Any]:
-    """Warp arrays in the order of `ARRAYS`; those of the appearance are sent to a device once."""
+def device_arrays(kinds: Sequence[tuple[str, str]], host: Arrays, appearance: Appearance, device: str) -> list[Any]:
+    """Return Warp arrays in the order of a kernel's arguments; those of the appearance are sent to a device once.
+
+    Args:
+        kinds: Names of the arguments, and the type of their elements: "f", "i" or "u".
+        host: Arrays by name; those that are missing get one element.
+        appearance: Whose arrays stay where they are from launch to launch.
+        device: Warp's name of it.
+    """
     # Textures are the largest thing that a scene has: they go to a device once, not with each frame.
     kept = _SENT.setdefault(appearance, {})
     if device not in kept or kept[device][0] != appearance.version:
@@ -508,7 +521,7 @@ def _device_arrays(host: Arrays, appearance: Appearance, device: str) -> list[An
         )
     still = kept[device][1]
     arguments = []
-    for name, kind in ARRAYS:
+    for name, kind in kinds:
         if name in still:
             arguments.append(still[name])
         elif host.get(name) is None:

@@ -45,8 +45,17 @@ RENDER_RULES = (
         "without the channel rgb, which alone has light",
         "add it to --channels",
     ),
+    IdleRule(
+        ("quality",),
+        lambda config: "rgb" not in config.channels,
+        "without the channel rgb, which alone has light",
+        "add it to --channels",
+    ),
+    IdleRule(("bake",), lambda config: config.quality == "still", "with --quality still, which follows light by itself"),
 )
 """Options of `airworthy scenes render` that change nothing beside the others."""
+STANDARD_SAMPLES = 4
+"""Rays per pixel of a picture of standard quality."""
 ACTOR_RULES = (IdleRule(("time",), lambda config, scene: not scene.actors, "in a scene where nothing moves"),)
 """Of both, by the scene."""
 
@@ -205,8 +214,12 @@ class RenderSceneConfig(_Named):
     """Pixels."""
     channels: tuple[str, ...] = ("rgb",)
     """Some of rgb (materials and light), matte (classes as colours), depth, semantic, instance, normal."""
-    samples: int = 4
-    """Rays per pixel of rgb: 1, 2, 4 or 8."""
+    quality: Literal["standard", "still"] = "standard"
+    """Of rgb: standard, as films and training have it; still, by path tracing: all light there is, seconds to minutes."""
+    samples: int | None = None
+    """Of rgb. standard: rays per pixel, 1, 2, 4 or 8, by default 4; still: paths per pixel, any number, by default 256."""
+    seed: int = 0
+    """Of the noise of a still image."""
     bake: bool = False
     """Bake light that walls and floors send on to each other first, for rgb; some seconds, once per scene."""
     time: float = 0.0
@@ -455,13 +468,26 @@ def _render(config: RenderSceneConfig) -> int:
     refuse_idle(config, RENDER_RULES)
     size, scene = (config.width, config.height), _found(config)
     refuse_idle(config, ACTOR_RULES, scene)
-    made = pictures(scene, _camera(config), size, config.channels, config.time, config.samples, config.bake)
+    still = _still(config)
+    samples = config.samples or STANDARD_SAMPLES
+    made = pictures(scene, _camera(config), size, config.channels, config.time, samples, config.bake, still)
     make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")
         Image.fromarray(pixels).save(path)
         print(f"Wrote {path} ({channel}, {config.width} x {config.height}).")
     return 0
+
+
+def _still(config: RenderSceneConfig) -> Any:
+    """Options of a still image, None where none is asked for."""
+    if config.samples is not None and config.samples < 1:
+        raise AirworthyError(f"--samples is {config.samples}; expected at least 1.")
+    if config.quality != "still":
+        return None
+    from airworthy.rendering.still import StillOptions
+
+    return StillOptions(config.samples or StillOptions.samples, config.seed, quiet=False)
 
 
 def _camera(config: RenderSceneConfig) -> Any:

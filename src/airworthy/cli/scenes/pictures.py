@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from airworthy.scenes.actors import posed
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Scene
 from airworthy.scenes.viewpoints import Viewpoint, roofless, view
+
+if TYPE_CHECKING:
+    from airworthy.rendering.still import StillOptions
 
 # ---- The scene file that `airworthy scenes new` writes ----------------------------------------------------------------------
 
@@ -135,6 +138,7 @@ def pictures(
     time: float = 0.0,
     samples: int = 4,
     bake: bool = False,
+    still: StillOptions | None = None,
 ) -> dict[str, ArrayU8]:
     """Return images (h, w, 3) of a scene, by channel.
 
@@ -146,6 +150,7 @@ def pictures(
         time: At which actors stand [s].
         samples: Rays per pixel of rgb.
         bake: Bake indirect light for rgb first (kept for the next time).
+        still: Make rgb by path tracing; None: as films and training have it.
 
     Raises:
         UnknownNameError: There is no such channel or view.
@@ -153,12 +158,12 @@ def pictures(
     for channel in channels:
         if channel not in CHANNELS:
             raise unknown_name("channel", channel, CHANNELS)
-    still = posed(scene, time)
-    viewpoint = camera if isinstance(camera, Viewpoint) else view(still, camera)
+    place = posed(scene, time)
+    viewpoint = camera if isinstance(camera, Viewpoint) else view(place, camera)
     if viewpoint.parallel:
-        still = roofless(still)
+        place = roofless(place)
     table = RayTable(*viewpoint.rays(*size), axis=(0.0, 0.0, 1.0))
-    batch = SceneBatch(still)
+    batch = SceneBatch(place)
     wanted = [_CAST[channel] for channel in channels if channel in _CAST]
     wanted += [name for name in ("semantic_id", "normal_world") if "matte" in channels and name not in wanted]
     found: dict[str, Any] = (
@@ -168,11 +173,13 @@ def pictures(
     if "matte" in channels:
         made["matte"] = _matte(found["semantic_id"][0], found["normal_world"][0])
     if "rgb" in channels:
-        made["rgb"] = _rgb(batch, table, viewpoint, samples, bake)
+        made["rgb"] = _rgb(batch, table, viewpoint, samples, bake, still)
     return {channel: made[channel] for channel in channels}
 
 
-def _rgb(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, samples: int, bake: bool) -> ArrayU8:
+def _rgb(
+    batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, samples: int, bake: bool, still: StillOptions | None
+) -> ArrayU8:
     from airworthy.optics.tone import to_8bit
     from airworthy.rendering.images import render
     from airworthy.rendering.light_baking import use_baked
@@ -181,7 +188,8 @@ def _rgb(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, samples: int,
     if bake:
         use_baked(batch, quiet=False)
     pose = viewpoint.position[None], viewpoint.attitude[None]
-    return to_8bit(render(batch, table, *pose, channels=("rgb",), options=ShadingOptions(samples=samples))["rgb"])[0]
+    options = ShadingOptions(samples=samples if still is None else 1)
+    return to_8bit(render(batch, table, *pose, channels=("rgb",), options=options, still=still)["rgb"])[0]
 
 
 def _matte(classes: NDArray[np.integer], normals: NDArray[np.floating]) -> ArrayU8:
