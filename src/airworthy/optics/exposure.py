@@ -1,7 +1,8 @@
 """Exposure in EV: what aperture, shutter and sensitivity make of light, and how a camera meters what it sees.
 
-EV are those of ISO 100 (EV 0: f/1 for a second). Linear values of the renderer are shown as they are at `LINEAR_EV`; one EV less
-shows them twice as bright. In the units of the skies by daylight (`scenes.sky`) that is a sunny day by the photographers' rule.
+EV are those of ISO 100 (EV 0: f/1 for a second). Linear values of the renderer are shown as they are at `LINEAR_EV`; one EV
+less shows them twice as bright. In the units of the skies by daylight (`scenes.sky`) that is a sunny day by the photographers'
+rule.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def metered(image: ArrayF32, metering: Metering = "mean") -> Array:
     """Return the luminance that a camera's meter reads of each image of (c, H, W, 3), (c,); pixels that are not finite do not
     count.
 
-    "mean" is the mean over the image; "center" weighs its middle most, by a bell of a quarter of its height; "highlights" is the
-    mean, or more where more than a fiftieth of the pixels would else be brighter than white: a target of 0.18 then shows
+    "mean" is the mean over the image; "center" weighs its middle most, by a bell of a quarter of its height; "highlights" is
+    the mean, or more where more than a fiftieth of the pixels would else be brighter than white: a target of 0.18 then shows
     the brightest of the rest as 1.
 
     Args:

@@ -207,7 +207,9 @@ def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True
         threads: Of the CPU; None: all.
     """
     # What moves would leave its shadow where it stood; haze comes between eye and surface, and is no part of what is baked.
-    still = replace(scene, actors=(), haze=Haze(), lights=tuple(light for light in scene.lights if not getattr(light, "attached", "")))
+    still = replace(
+        scene, actors=(), haze=Haze(), lights=tuple(light for light in scene.lights if not getattr(light, "attached", ""))
+    )
     batch = SceneBatch(still, threads=threads)
     return solve(still, batch.geometry, RenderTracer(batch), settings, quiet)
 

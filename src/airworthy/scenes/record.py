@@ -232,7 +232,7 @@ class Haze:
     """Over which it thins out to 1/e [m]; 0: as dense everywhere."""
     base: Annotated[float, Bound(-1e6, 1e6, "m")] = 0.0
     """World z at which it has its density [m]."""
-    color: tuple[Annotated[float, SHARE], Annotated[float, SHARE], Annotated[float, SHARE]] = (1.0, 1.0, 1.0)
+    color: Annotated[Color, SHARE] = (1.0, 1.0, 1.0)
     """Share of what it takes that it sends on: 1 of droplets, brown of dust."""
     asymmetry: Annotated[float, Bound(0.0, 0.95)] = 0.7
     """Mean cosine of the angle by which it turns light: how far it glows around the sun."""

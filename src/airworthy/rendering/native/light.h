@@ -46,9 +46,9 @@ struct Mist {
   // the share of it that is left.
   SHADING_FUNCTION V3 seen(const float* row, F height, const V3& d, M there, F range, const V3& light, F& passed) {
     const F length = N::select(there, W::minimum(range, N::c(row[13])), N::c(row[13])), climb = d.z * length;
-    const F low = (W::minimum(height, height + climb) - row[2]) * row[1], fall = W::clamp(N::abs(climb) * row[1], 0.0f, 80.0f);
+    const F low = (W::minimum(height, height + climb) - row[2]) * row[1], fall = N::abs(climb) * row[1];
     const F little = 1.0f - fall * (0.5f - fall * (0.166666667f - fall * 0.0416666667f));
-    const F mean = N::select(fall > 0.1f, (1.0f - falling(fall)) / W::maximum(fall, N::c(0.1f)), little);
+    const F mean = N::select(fall > 0.1f, (1.0f - falling(W::clamp(fall, 0.0f, 80.0f))) / W::maximum(fall, N::c(0.1f)), little);
     passed = falling(W::clamp(falling(W::clamp(low, -80.0f, 80.0f)) * length * mean * row[0], 0.0f, 80.0f));
     const float g = row[12];
     const F c = d.x * row[6] + d.y * row[7] + d.z * row[8], q = W::maximum(c * (-2.0f * g) + (1.0f + g * g), N::c(1e-4f));

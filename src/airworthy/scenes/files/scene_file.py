@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -333,10 +334,8 @@ def _with_moment(body: dict[str, Any], where: str) -> tuple[dict[str, Any], bool
     latitude, longitude = (SCHEMA.decode(float, sky[key], f"{label}.{key}") for key in _MOMENT[1:])
     time = sky["time"]
     if isinstance(time, str):
-        try:
+        with suppress(ValueError):
             time = datetime.fromisoformat(time)
-        except ValueError:
-            pass
     if not isinstance(time, datetime):
         raise wrong(f"{label}.time", "a date and time with its zone, as 2026-06-21T12:00:00Z", time)
     try:

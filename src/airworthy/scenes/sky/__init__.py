@@ -15,5 +15,6 @@ else:
     # fmt: on
 
 __all__ = [
-    "SKIES", "SkyVariation", "Weather", "sky_at", "sky_sun", "sun_position", "under_sky", "varied", "visibility", "weather_named",
+    "SKIES", "SkyVariation", "Weather", "sky_at", "sky_sun", "sun_position", "under_sky", "varied", "visibility",
+    "weather_named",
 ]  # fmt: skip

@@ -77,9 +77,7 @@ def _molecular_depth() -> Array:
     calculations, 1999, equation 30."""
     square = (WAVELENGTHS * 1e-3) ** 2
     return np.asarray(
-        0.0021520
-        * (1.0455996 - 341.29061 / square - 0.90230850 * square)
-        / (1.0 + 0.0027059889 / square - 85.968563 * square)
+        0.0021520 * (1.0455996 - 341.29061 / square - 0.90230850 * square) / (1.0 + 0.0027059889 / square - 85.968563 * square)
     )
 
 

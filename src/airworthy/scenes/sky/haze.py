@@ -2,8 +2,9 @@
 native/light.h.
 
 Its density falls with height by an exponential, so that what a straight path holds of it has a closed form. What it adds is
-the airlight: as much as the sky gives a white level surface, for in thick fog light is even, and the sun's, turned by the law of
-Henyey and Greenstein (1941). Neither changes along a path, so a contrast fades by the path's transmittance alone (Koschmieder).
+the airlight: as much as the sky gives a white level surface, for in thick fog light is even, and the sun's, turned by the law
+of Henyey and Greenstein (1941). Neither changes along a path, so a contrast fades by the path's transmittance alone
+(Koschmieder).
 """
 
 from __future__ import annotations
@@ -86,9 +87,7 @@ def airlight(row: Array, direction: ArrayLike) -> Array:
     return np.asarray(row[3:6] + phase[..., None] * row[9:12])
 
 
-def with_haze(
-    row: Array, radiance: ArrayLike, height: ArrayLike, direction: ArrayLike, distance: ArrayLike
-) -> Array:
+def with_haze(row: Array, radiance: ArrayLike, height: ArrayLike, direction: ArrayLike, distance: ArrayLike) -> Array:
     """Return radiance (..., 3) as it is seen through haze.
 
     Args:

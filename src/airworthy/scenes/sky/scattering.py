@@ -8,6 +8,7 @@ ready sky and atmosphere rendering technique, 2020, section 5.5).
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from airworthy.scenes.sky.atmosphere import (
     ALBEDO,
     RADIUS,
     SOLAR,
-    TOP,
     density,
     extinction,
     meets_ground,
@@ -104,7 +104,7 @@ def _along(
     shape = (*mu.shape, taken.shape[1])
     molecules, aerosol, multiple = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     passed = np.ones(shape)
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         s, length = reach * 0.5 * (low + high), (reach * (high - low))[..., None]
         r = np.sqrt(r0 * r0 + s * s + 2.0 * r0 * s * mu)
         sun = np.clip((r0 * sine + s * facing) / r, -1.0, 1.0)
@@ -165,9 +165,7 @@ def _multiple_table(extinctions: bytes, bands: int, ground: float) -> Array:
     return np.asarray(second / (1.0 - np.minimum(again, 0.95))[:, None])
 
 
-def _second(
-    r0: Array, up: Array, turn: Array, reach: Array, sine: float, met: Array, taken: Array, share: Array
-) -> Array:
+def _second(r0: Array, up: Array, turn: Array, reach: Array, sine: float, met: Array, taken: Array, share: Array) -> Array:
     """Return the mean of light scattered once, over directions (height, direction) with their shares: (height, 16)."""
     sun = np.full_like(r0, sine)
     facing = up * sine + np.sqrt(1.0 - up * up) * np.sqrt(max(1.0 - sine * sine, 0.0)) * np.cos(turn)
@@ -187,7 +185,7 @@ def _even(r0: Array, mu: Array, reach: Array, taken: Array) -> tuple[Array, Arra
     """Return what comes back along rays where radiance 1 comes from all sides everywhere, and what passes them, (..., 16)."""
     edges = np.linspace(0.0, 1.0, _PIECES + 1) ** 2
     total, passed = np.zeros((*mu.shape, taken.shape[1])), np.ones((*mu.shape, taken.shape[1]))
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         s, length = reach * 0.5 * (low + high), (reach * (high - low))[..., None]
         dense = density(np.sqrt(r0 * r0 + s * s + 2.0 * r0 * s * mu) - RADIUS)
         gone = dense[..., 0:1] * taken[0] + dense[..., 1:2] * taken[1] + dense[..., 2:3] * taken[2]

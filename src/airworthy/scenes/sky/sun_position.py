@@ -33,7 +33,9 @@ def sun_position(time: datetime, latitude: float, longitude: float) -> tuple[flo
     if not _YEARS[0] <= time.year <= _YEARS[1]:
         raise AirworthyError(f"The year is {time.year}; the sun's position is known from {_YEARS[0]} to {_YEARS[1]}.")
     if not (abs(latitude) <= 90.0 and abs(longitude) <= 360.0):
-        raise AirworthyError(f"There is no place at {latitude} deg north, {longitude} deg east; expected -90 to 90, -360 to 360.")
+        raise AirworthyError(
+            f"There is no place at {latitude} deg north, {longitude} deg east; expected -90 to 90, -360 to 360."
+        )
     days = (time - _EPOCH).total_seconds() / 86400.0
     anomaly = math.radians((357.528 + 0.9856003 * days) % 360.0)
     mean = (280.460 + 0.9856474 * days) % 360.0

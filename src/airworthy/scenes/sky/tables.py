@@ -16,7 +16,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.record import Sky, Sun, Vector3
-from airworthy.scenes.sky.atmosphere import LUX_PER_UNIT, rgb_of, sun_irradiance
+from airworthy.scenes.sky.atmosphere import LUX_PER_UNIT, sun_irradiance
 from airworthy.scenes.sky.scattering import ASYMMETRY, aerosol_phase, clear_sky, molecular_phase
 
 __all__ = [
@@ -33,11 +33,12 @@ __all__ = [
 
 TABLE_HEAD = 16
 """Numbers before the grids: direction to the sun's azimuth (2), to the sun (3), radiance of the ground (3), asymmetry of the
-aerosol, 1 over the band below the horizon (sine), rows and columns of the radiance, rows and columns of the irradiance, spare."""
+aerosol, 1 over the band below the horizon (sine), rows and columns of the radiance, rows and columns of the irradiance, 2
+spare."""
 HORIZON_BAND = 0.06
 """Sine below the horizon at which the ground's colour is reached, as in the gradient."""
 RADIANCE = (48, 24)
-"""Rows (elevation) and columns (azimuth) of the radiance: 3 colours of what is smooth and 3 of the aerosol, without its phase."""
+"""Rows (elevation) and columns (azimuth) of the radiance: 3 colours of what is smooth, 3 of the aerosol without its phase."""
 IRRADIANCE = (49, 33)
 """Rows (angle of the normal with the vertical) and columns of the irradiance."""
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
@@ -79,8 +80,8 @@ def overcast_luminance(sine: ArrayLike) -> Array:
 
 
 def _overcast_illuminance(sky: Sky) -> float:
-    """Return the illuminance of the ground under the overcast sky [lx]: 300 + 21,000 sin(elevation) (Krochmann and Seidl, 1974),
-    and by dusk as the clear sky's falls."""
+    """Return the illuminance of the ground under the overcast sky [lx]: 300 + 21,000 sin(elevation) (Krochmann and Seidl,
+    1974), and by dusk as the clear sky's falls."""
     sine = math.sin(sky.elevation)
     if sine >= 0.0:
         return 300.0 + 21_000.0 * sine
@@ -91,7 +92,7 @@ def _clear_illuminance(elevation: float, turbidity: float) -> float:
     mu, turn = np.meshgrid(np.sqrt((np.arange(12) + 0.5) / 12), (np.arange(8) + 0.5) / 8 * np.pi, indexing="ij")
     smooth, glow = _clear(mu, turn, elevation, turbidity, 0.2)
     facing = _facing(mu, turn, elevation)
-    return float((((smooth + glow * aerosol_phase(facing)[..., None]) @ _LUMINANCE).mean()))
+    return float(((smooth + glow * aerosol_phase(facing)[..., None]) @ _LUMINANCE).mean())
 
 
 def _facing(mu: Array, turn: Array, elevation: float) -> Array:

@@ -1,14 +1,14 @@
 """A place under another sky: by name, by time, or drawn anew for every environment.
 
-`under_sky` puts a scene under a sky by daylight and gives it that sky's sun; `SkyVariation` says between which numbers skies and
-haze vary, and `varied` draws one of them for a scene by a seed and a number: time of day, turbidity, cloud and haze.
+`under_sky` puts a scene under a sky by daylight and gives it that sky's sun; `SkyVariation` says between which numbers skies
+and haze vary, and `varied` draws one of them for a scene by a seed and a number: time of day, turbidity, cloud and haze.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated
 
@@ -28,7 +28,7 @@ class Weather:
     """A sky and the haze under it."""
 
     sky: Sky
-    haze: Haze = Haze()
+    haze: Haze = field(default_factory=Haze)
 
 
 def _daylight(degrees: float, azimuth: float, **more: float) -> Sky:
@@ -39,8 +39,8 @@ def _daylight(degrees: float, azimuth: float, **more: float) -> Sky:
 SKIES: dict[str, Weather] = {
     "noon": Weather(_daylight(58.0, 2.5)),
     "morning": Weather(_daylight(14.0, -0.6, turbidity=3.0)),
-    "evening": Weather(_daylight(5.0, 0.5, turbidity=3.0)),
-    "dusk": Weather(_daylight(-4.0, 0.5, turbidity=3.0)),
+    "evening": Weather(_daylight(5.0, 1.2, turbidity=3.0)),
+    "dusk": Weather(_daylight(-4.0, 1.2, turbidity=3.0)),
     "night": Weather(_daylight(-25.0, 0.5, night=2e-3)),
     "overcast": Weather(_daylight(40.0, 2.5, cover=1.0)),
     "hazy": Weather(_daylight(35.0, 2.5, turbidity=6.0), Haze(VISIBLE / 800.0, 120.0)),
@@ -53,8 +53,8 @@ _HOME = (47.397742, 8.545594)
 
 
 def weather_named(text: str) -> Weather:
-    """Return weather by its name in `SKIES`, or the clear sky of a time: "2026-06-21T18:30+02:00", with "@LATITUDE,LONGITUDE" in
-    degrees where it is not the default home.
+    """Return weather by its name in `SKIES`, or the clear sky of a time: "2026-06-21T18:30+02:00", with "@LATITUDE,LONGITUDE"
+    in degrees where it is not the default home.
 
     Raises:
         AirworthyError: There is no such name, time or place.
@@ -75,20 +75,20 @@ def weather_named(text: str) -> Weather:
     return Weather(sky_at(time, latitude, longitude))
 
 
-def sky_at(time: datetime, latitude: float, longitude: float, sky: Sky = Sky(model="daylight")) -> Sky:
+def sky_at(time: datetime, latitude: float, longitude: float, sky: Sky | None = None) -> Sky:
     """Return a sky by daylight with the sun where it stands at a time and place; world x is east, y north.
 
     Args:
         time: With its time zone.
         latitude: [deg], north positive.
         longitude: [deg], east positive.
-        sky: Its other numbers.
+        sky: Its other numbers; None: the defaults.
 
     Raises:
         AirworthyError: As `sun_position`.
     """
     elevation, azimuth = sun_position(time, latitude, longitude)
-    return replace(sky, model="daylight", elevation=elevation, azimuth=azimuth)
+    return replace(sky or Sky(), model="daylight", elevation=elevation, azimuth=azimuth)
 
 
 def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None) -> Scene:
@@ -119,25 +119,19 @@ class SkyVariation:
         AirworthyError: A range is the wrong way round, or beyond what a sky takes.
     """
 
-    elevation: tuple[Annotated[float, Bound(-math.pi / 2, math.pi / 2, "rad")], Annotated[float, Bound(-math.pi / 2, math.pi / 2, "rad")]] = (
-        0.1,
-        1.1,
-    )
+    elevation: Annotated[tuple[float, float], Bound(-math.pi / 2, math.pi / 2, "rad")] = (0.1, 1.1)
     """Of the sun [rad]: from early to late; below 0 dusk and night."""
-    azimuth: tuple[Annotated[float, Bound(-math.pi, math.pi, "rad")], Annotated[float, Bound(-math.pi, math.pi, "rad")]] = (
-        -math.pi,
-        math.pi,
-    )
+    azimuth: Annotated[tuple[float, float], Bound(-math.pi, math.pi, "rad")] = (-math.pi, math.pi)
     """Of the sun, counter-clockwise from world x [rad]."""
-    turbidity: tuple[Annotated[float, Bound(1.0, 10.0)], Annotated[float, Bound(1.0, 10.0)]] = (2.0, 6.0)
+    turbidity: Annotated[tuple[float, float], Bound(1.0, 10.0)] = (2.0, 6.0)
     """In steps of 0.25, so that environments share what is computed for one."""
     overcast: Annotated[float, SHARE] = 0.25
     """Share of environments under thick cloud; the others are clear."""
     hazy: Annotated[float, SHARE] = 0.3
     """Share of environments in haze."""
-    visibility: tuple[Annotated[float, Bound(1.0, 1e6, "m")], Annotated[float, Bound(1.0, 1e6, "m")]] = (50.0, 2000.0)
+    visibility: Annotated[tuple[float, float], Bound(1.0, 1e6, "m")] = (50.0, 2000.0)
     """In that haze [m]; drawn evenly by its logarithm."""
-    intensity: tuple[Annotated[float, Bound(0.0, 1e3)], Annotated[float, Bound(0.0, 1e3)]] = (1.0, 1.0)
+    intensity: Annotated[tuple[float, float], Bound(0.0, 1e3)] = (1.0, 1.0)
     """Factor on the light of sky and sun, drawn evenly by its logarithm: what an exposure that is not quite right does."""
 
     def __post_init__(self) -> None:
@@ -150,7 +144,10 @@ class SkyVariation:
             raise AirworthyError("SkyVariation.intensity begins at 0; its logarithm needs more than 0.")
 
 
-def varied(scene: Scene, number: int, seed: int = 0, variation: SkyVariation = SkyVariation()) -> Scene:
+DEFAULT_VARIATION = SkyVariation()
+
+
+def varied(scene: Scene, number: int, seed: int = 0, variation: SkyVariation = DEFAULT_VARIATION) -> Scene:
     """Return a scene under a sky that is drawn: a function of the seed and the number alone.
 
     Args:
@@ -163,18 +160,18 @@ def varied(scene: Scene, number: int, seed: int = 0, variation: SkyVariation = S
     return under_sky(scene, drawn.sky, drawn.haze)
 
 
-def drawn_weather(number: int, seed: int = 0, variation: SkyVariation = SkyVariation(), sky: Sky = Sky()) -> Weather:
+def drawn_weather(number: int, seed: int = 0, variation: SkyVariation = DEFAULT_VARIATION, sky: Sky | None = None) -> Weather:
     """Return the weather of an environment.
 
     Args:
         number: Of the environment, or of its episode.
         seed: Of the series.
         variation: Between which numbers.
-        sky: Whose ground and night stay.
+        sky: Whose ground and night stay; None: the defaults.
     """
     u = random.uniforms(random.flight_key(seed, number), 0, random.Stream.SKY, 8)
     made = replace(
-        sky,
+        sky or Sky(),
         model="daylight",
         elevation=_between(variation.elevation, u[0]),
         azimuth=_between(variation.azimuth, u[1]),

@@ -171,7 +171,8 @@ class FixedExposure:
     """An exposure that stays, in EV at ISO 100."""
 
     ev: float = LINEAR_EV
-    """15 leaves linear values as they are (a sunny day), one less is twice as bright; dusk is at 5 to 8, a street at night at 3."""
+    """15 leaves linear values as they are (a sunny day), one less is twice as bright; dusk is at 5, a lit street at night at
+    3."""
 
     def __post_init__(self) -> None:
         check_fields(self, "FixedExposure.")
