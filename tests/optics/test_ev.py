@@ -85,7 +85,7 @@ def test_a_fixed_exposure_stays() -> None:
     ("table", "said"),
     [
         ({"exposure": {"ev": 99.0}}, "FixedExposure.ev is 99"),
-        ({"auto_exposure": {"metering": "spot"}}, "Unknown metering 'spot'"),
+        ({"auto_exposure": {"metering": "spot"}}, r"Unknown AutoExposure\.metering 'spot'"),
         ({"auto_exposure": {"compensation": 20.0}}, "AutoExposure.compensation is 20"),
     ],
 )

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import check_fields
-from airworthy.optics.exposure import LINEAR_EV, METERINGS, Metering, ev100
+from airworthy.optics.exposure import LINEAR_EV, Metering, ev100
 from airworthy.optics.tone import CURVES, Curve
 
 Focusing = Literal["lens", "gather"]
@@ -160,8 +160,6 @@ class AutoExposure:
     def __post_init__(self) -> None:
         check_fields(self, "AutoExposure.")
         _check(self, target=(1e-6, 1e6), time_constant=(0.0, 1e6), limit=(0.0, 32.0), compensation=(-16.0, 16.0))
-        if self.metering not in METERINGS:
-            raise unknown_name("metering", self.metering, METERINGS)
         if self.start is not None:
             _check(self, start=(-self.limit, self.limit))
 
