@@ -35,11 +35,11 @@ def _daylight(degrees: float, azimuth: float, **more: float) -> Sky:
     return Sky(model="daylight", elevation=math.radians(degrees), azimuth=azimuth, **more)  # type: ignore[arg-type]
 
 
-# Ours: hours as people name them, with the low sun to the right of what `scenes render` looks at by default.
+# Ours: hours as people name them; the low sun stands to the left of what looks along world x and y.
 SKIES: dict[str, Weather] = {
     "noon": Weather(_daylight(58.0, 2.5)),
     "morning": Weather(_daylight(14.0, -0.6, turbidity=3.0)),
-    "evening": Weather(_daylight(5.0, 1.2, turbidity=3.0)),
+    "evening": Weather(_daylight(9.0, 1.9, turbidity=3.0)),
     "dusk": Weather(_daylight(-4.0, 1.2, turbidity=3.0)),
     "night": Weather(_daylight(-25.0, 0.5, night=2e-3)),
     "overcast": Weather(_daylight(40.0, 2.5, cover=1.0)),
