@@ -13,7 +13,7 @@ from airworthy.scenes import Haze, Sky, sky_at, sky_sun
 from airworthy.scenes.lights import SKY_COLUMNS, sky_irradiance, sky_radiance, sky_rows
 from airworthy.scenes.sky import atmosphere as air
 from airworthy.scenes.sky.scattering import aerosol_phase, clear_sky, molecular_phase
-from airworthy.scenes.sky.sun_position import sun_position
+from airworthy.scenes.sky.solar_position import sun_position
 from airworthy.scenes.sky.tables import as_gradient, daylight_table, table_irradiance, table_radiance, towards_sun
 
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])

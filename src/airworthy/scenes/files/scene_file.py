@@ -329,7 +329,7 @@ def _with_moment(body: dict[str, Any], where: str) -> tuple[dict[str, Any], bool
             f"{label} says where the sun stands by elevation and azimuth, or by time, latitude and longitude: all of one, and"
             " none of the other."
         )
-    from airworthy.scenes.sky.sun_position import sun_position
+    from airworthy.scenes.sky.solar_position import sun_position
 
     latitude, longitude = (SCHEMA.decode(float, sky[key], f"{label}.{key}") for key in _MOMENT[1:])
     time = sky["time"]

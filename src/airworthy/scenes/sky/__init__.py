@@ -6,7 +6,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.scenes.sky.haze import visibility
-    from airworthy.scenes.sky.sun_position import sun_position
+    from airworthy.scenes.sky.solar_position import sun_position
     from airworthy.scenes.sky.tables import sky_sun
     from airworthy.scenes.sky.weather import SKIES, SkyVariation, Weather, sky_at, under_sky, varied, weather_named
 else:

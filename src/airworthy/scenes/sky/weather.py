@@ -17,7 +17,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import SHARE, Bound, check_fields
 from airworthy.scenes.record import Haze, Light, Scene, Sky, Sun
 from airworthy.scenes.sky.haze import VISIBLE
-from airworthy.scenes.sky.sun_position import sun_position
+from airworthy.scenes.sky.solar_position import sun_position
 from airworthy.scenes.sky.tables import sky_sun
 
 __all__ = ["SKIES", "SkyVariation", "Weather", "sky_at", "under_sky", "varied", "weather_named"]
