@@ -10,6 +10,7 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import unknown_name
+from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable, cast
 from airworthy.optics.exposure import LINEAR_EV, exposure_factor, metered
 from airworthy.scenes import under_sky, weather_named
@@ -140,6 +141,9 @@ class PictureLight:
     """Whether indirect light is baked first, and kept for the next time."""
     ev: float | None = LINEAR_EV
     """Exposure at ISO 100 [EV]; None: as a camera's automatic has it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "PictureLight.")
 
 
 DEFAULT_LIGHT = PictureLight()
