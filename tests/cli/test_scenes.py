@@ -256,9 +256,38 @@ def test_render_makes_stills(tmp_path: Path, capsys: Output) -> None:
     assert (made[0] != made[2]).any()
 
 
+def test_render_under_several_skies_makes_one_picture_of_them(yard: Path, tmp_path: Path, capsys: Output) -> None:
+    out = tmp_path / "skies.png"
+    line = ["render", str(yard), "--out", str(out), "--width", "48", "--height", "32", "--samples", "1"]
+    said = run([*line, "--channels", "rgb", "depth", "--sky", "noon", "fog", "dusk", "2026-12-21T12:00+01:00"], capsys)
+    assert "(rgb, 96 x 64)" in said
+    assert "(depth, 48 x 32)" in said
+    with Image.open(tmp_path / "skies_rgb.png") as image:
+        pixels = np.asarray(image).astype(float)
+    noon, fog, dusk, winter = (pixels[y : y + 32, x : x + 48] for y in (0, 32) for x in (0, 48))
+    # Automatic exposure: whatever the hour, something is to be seen.
+    assert all(40.0 < part.mean() < 200.0 for part in (noon, fog, dusk, winter))
+    assert fog.std() < 0.7 * noon.std()
+    assert dusk[..., 2].mean() > dusk[..., 0].mean()
+    run([*line, "--sky", "dusk", "--exposure", "15"], capsys)
+    with Image.open(out) as image:
+        assert np.asarray(image).max() < 8  # at the exposure of a sunny day dusk is black
+    run([*line, "--exposure", "13"], capsys)
+    with Image.open(out) as image:
+        brighter = np.asarray(image).astype(float)
+    run(line, capsys)
+    with Image.open(out) as image:
+        assert brighter.mean() > np.asarray(image).astype(float).mean() + 10.0
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
+        ("render YARD --sky noom --out a.png", "Unknown sky 'noom'. Closest: 'noon'."),
+        ("render YARD --sky 2026-06-21T12:00 --out a.png", "names no time zone"),
+        ("render YARD --exposure bright --out a.png", "expected auto, or an EV"),
+        ("render YARD --exposure nan --out a.png", "expected auto, or an EV"),
+        ("render YARD --sky noon --channels depth --out a.png", "--sky"),
         ("shw", "Unknown 'airworthy scenes' subcommand 'shw'. Closest: 'show'."),
         ("show forrest", "Unknown scene 'forrest'. Closest: 'forest'"),
         ("show forest:99", "forest"),

@@ -19,6 +19,7 @@ from airworthy.rendering.shading import Cameras, shade
 from airworthy.rendering.still import still_images
 from airworthy.scenes import (
     Actor,
+    Haze,
     Instance,
     Material,
     PointLight,
@@ -319,6 +320,14 @@ def test_what_cannot_be_is_refused_in_a_sentence(given: dict[str, Any], said: st
     with pytest.raises(AirworthyError) as told:
         StillOptions(**given)
     assert said in str(told.value)
+
+
+def test_haze_is_refused_and_daylight_shown() -> None:
+    with pytest.raises(AirworthyError, match="has haze, which still images do not show yet"):
+        down([[0.0, 0.0]], place(haze=Haze(0.1)))
+    noon, dusk = (down([[0.0, 0.0]], place(sky=Sky(model="daylight", elevation=elevation))) for elevation in (0.9, -0.05))
+    assert (noon > 10.0 * dusk).all()
+    assert (dusk > 0.0).all()
 
 
 def test_splats_and_too_many_lamps_are_refused(cloud: Any) -> None:

@@ -10,6 +10,7 @@ from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.core.random import flight_key
 from airworthy.geometry import Box
+from airworthy.optics.exposure import metered
 from airworthy.optics.projections import Pinhole
 from airworthy.scenes import Instance, Scene, SceneBatch
 from airworthy.sensors.build import projection_matrix, rig, rig_names
@@ -115,7 +116,7 @@ def test_the_chain_of_a_camera() -> None:
     values["gained"] = chain.noisy(image, SensorNoise(photons=4000.0, read_noise=9.0), draw, [1.0, 4.0])
     for bits in (4, 8, 12):
         values[f"quantized {bits}"] = chain.quantized(image, Quantization(bits))
-    values["mean"] = chain.mean_luminance(image)
+    values["mean"] = metered(image)
     values["vignetted"] = chain.vignetted(image, cosine, 0.7)
     values["aberrated"] = chain.aberrated(np.nan_to_num(image), 1.5, (6.5, 4.0))
     for levels in (1, 2, 4):

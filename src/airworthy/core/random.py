@@ -32,6 +32,7 @@ class Stream(IntEnum):
     SYNTHESIS = 9
     SENSED = 10
     NAVIGATION = 11
+    SKY = 12
     SPLATS = 64
     PATHS = 65
 

@@ -6,6 +6,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.optics.distortion import AnglePolynomial, PlumbBob
+    from airworthy.optics.exposure import LINEAR_EV, ev100, exposure_factor, metered
     from airworthy.optics.projections import Fisheye, Pinhole, Projection, Spherical, UserRays, focal_length, pixel_centres
     from airworthy.optics.tone import (
         display_from_linear,
@@ -24,7 +25,7 @@ else:
     # fmt: on
 
 __all__ = [
-    "AnglePolynomial", "Fisheye", "Pinhole", "PlumbBob", "Projection", "Spherical", "UserRays", "display_from_linear",
-    "encode_8bit", "filmic", "focal_length", "grey_8bit", "linear_from_display", "linear_from_srgb", "luminance",
-    "pixel_centres", "srgb_from_linear", "to_8bit",
+    "LINEAR_EV", "AnglePolynomial", "Fisheye", "Pinhole", "PlumbBob", "Projection", "Spherical", "UserRays",
+    "display_from_linear", "encode_8bit", "ev100", "exposure_factor", "filmic", "focal_length", "grey_8bit",
+    "linear_from_display", "linear_from_srgb", "luminance", "metered", "pixel_centres", "srgb_from_linear", "to_8bit",
 ]  # fmt: skip

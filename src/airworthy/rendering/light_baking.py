@@ -23,7 +23,7 @@ from airworthy.rendering.shading import Cameras, ShadingOptions, shade_channels
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import MAP_COLUMNS, PROBE_SIZE, BakedLight
-from airworthy.scenes.record import Color, Light, Material, Scene, Sun
+from airworthy.scenes.record import Color, Haze, Light, Material, Scene, Sun
 
 __all__ = ["bake", "baked_light", "cache_folder", "load_baked", "relit", "save_baked", "scene_hash", "use_baked"]
 
@@ -53,6 +53,9 @@ def _hash_into(update: Callable[[bytes], None], value: Any) -> None:
     elif is_dataclass(value) and not isinstance(value, type):
         update(type(value).__name__.encode())
         for part in fields(value):
+            # Light that was baked before a field came is still that of scenes which never say it.
+            if part.metadata.get("later") and getattr(value, part.name) == part.default:
+                continue
             _hash_into(update, getattr(value, part.name))
     elif isinstance(value, list | tuple):
         update(f"({len(value)}".encode())
@@ -203,8 +206,10 @@ def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True
         quiet: Show no progress.
         threads: Of the CPU; None: all.
     """
-    # What moves would leave its shadow where it stood.
-    still = replace(scene, actors=(), lights=tuple(light for light in scene.lights if not getattr(light, "attached", "")))
+    # What moves would leave its shadow where it stood; haze comes between eye and surface, and is no part of what is baked.
+    still = replace(
+        scene, actors=(), haze=Haze(), lights=tuple(light for light in scene.lights if not getattr(light, "attached", ""))
+    )
     batch = SceneBatch(still, threads=threads)
     return solve(still, batch.geometry, RenderTracer(batch), settings, quiet)
 

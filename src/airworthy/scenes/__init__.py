@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Actor,
         Beacon,
         GateFrame,
+        Haze,
         Instance,
         Material,
         PointLight,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         Texture,
         Waypoint,
     )
+    from airworthy.scenes.sky import SkyVariation, sky_at, sky_sun, under_sky, varied, weather_named
     from airworthy.scenes.splats import EditBox, Splats, brightened, cropped, merged, read_splats, transformed, write_splats
     from airworthy.scenes.splats.placing import add_splat_actor, add_splats, standing, stood, with_surface
     from airworthy.scenes.viewpoints import look_at, scene_digest
@@ -50,11 +52,13 @@ else:
 
 __all__ = [
     "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "EditBox", "GateFrame",
-    "Instance", "Material", "PointLight", "Pose", "Region", "Scene", "SceneBatch", "SkeletonRecording", "Sky",
-    "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats",
+    "Haze", "Instance", "Material", "PointLight", "Pose", "Region", "Scene", "SceneBatch", "SkeletonRecording", "Sky",
+    "SkyVariation", "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor",
+    "add_splats",
     "brightened", "check_scene", "cropped", "export_scene", "findings", "is_unknown_solid", "look_at", "merged", "person",
     "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats", "recorded_person",
     "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators", "scene_names",
-    "skinned_actor", "standing", "stood", "transformed", "walk_path", "with_level", "with_surface", "with_unknown",
+    "skinned_actor", "sky_at", "sky_sun", "standing", "stood", "transformed", "under_sky", "varied", "walk_path",
+    "weather_named", "with_level", "with_surface", "with_unknown",
     "write_points_ply", "write_scene", "write_skeletons", "write_splats",
 ]  # fmt: skip

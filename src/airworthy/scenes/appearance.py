@@ -180,8 +180,9 @@ class Appearance:
         self.shape_rows, self.vertices, self.faces = _mesh_arrays(shapes)
         self.lights, self.light_spans = light_rows(batch.scenes)
         """(light, LIGHT_COLUMNS) of all scenes one after the other, and (scene, 2): first and count."""
-        self.skies = sky_rows([scene.sky for scene in batch.scenes])
-        """(scene, SKY_COLUMNS)"""
+        scenes = batch.scenes
+        self.skies = sky_rows([one.sky for one in scenes], [one.haze for one in scenes], [one.lights for one in scenes])
+        """(scene, SKY_COLUMNS), and behind them rows of tables of daylight and of haze, to which those point."""
         self._shapes, self._scenes = shapes, list(batch.scenes)
         sizes = [max(len(batch.geometry.layout(k)), 1) for k in range(len(batch.scenes))]
         self._slots = [0, *np.cumsum(sizes).tolist()]

@@ -333,6 +333,7 @@ def _notes(scene: Scene) -> Iterator[str]:
         yield f"{len(spare)} shapes are not used ({', '.join(spare[:3])}{', ...' if len(spare) > 3 else ''})"
     if not scene.lights:
         yield "it has no light but the sky"
+    yield from _sky_notes(scene)
     if scene.start is None:
         yield "no start is given"
     if not scene.source:
@@ -340,6 +341,20 @@ def _notes(scene: Scene) -> Iterator[str]:
     outside = [item.name or item.shape for item in scene.instances if _outside(scene, item)]
     if outside:
         yield f"{len(outside)} instances lie outside the bounds ({', '.join(outside[:3])}{', ...' if len(outside) > 3 else ''})"
+
+
+def _sky_notes(scene: Scene) -> Iterator[str]:
+    suns = [light for light in scene.lights if isinstance(light, Sun)]
+    if scene.sky.model != "daylight" or not suns:
+        return
+    from airworthy.scenes.sky.tables import sky_sun, towards_sun
+
+    if sky_sun(scene.sky) is None:
+        yield "its sky by daylight has no sun (it has set, or is behind cloud), but the scene's lights have one"
+        return
+    off = -sum(a * b for a, b in zip(towards_sun(scene.sky), suns[0].direction, strict=True))
+    if off < 0.999:
+        yield f"its sun stands {math.degrees(math.acos(max(off, -1.0))):.0f} degrees from where its sky by daylight has it"
 
 
 def _splat_notes(scene: Scene) -> Iterator[str]:

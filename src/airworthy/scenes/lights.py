@@ -12,7 +12,9 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayLike, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Placement, Shape
-from airworthy.scenes.record import Light, PointLight, Scene, Sky, SpotLight, Sun
+from airworthy.scenes.record import Haze, Light, PointLight, Scene, Sky, SpotLight, Sun
+from airworthy.scenes.sky.haze import haze_row
+from airworthy.scenes.sky.tables import daylight_table, table_irradiance, table_radiance
 
 __all__ = ["BakedArrays", "BakedLight", "MapLayout", "baked_arrays", "fill_invalid", "map_layout"]
 
@@ -227,14 +229,18 @@ LIGHT_SUN, LIGHT_POINT, LIGHT_SPOT = 0, 1, 2
 SKY_STEPS = 33
 """Entries of the table of sky irradiance, from the normal pointing down to pointing up, equal steps of its z."""
 SKY_COLUMNS = 12 + 3 * SKY_STEPS
-"""Zenith, horizon, ground (radiance times intensity), 3 spare, then irradiance by the normal's z."""
+"""Zenith, horizon, ground (radiance times intensity), 3 numbers, then irradiance by the normal's z.
+
+The three: how many rows on the table of daylight begins and the haze (0: there is none), and 1 spare."""
 HAZE = 0.06
 """The ground's colour is reached this far (sine) below the horizon."""
 
 
 def sky_radiance(sky: Sky, direction: ArrayLike) -> Array:
     """Return the radiance (..., 3) from unit directions (..., 3): from the horizon to the zenith with the root of the
-    elevation's sine, and to the ground's colour within a thin band of haze."""
+    elevation's sine, and to the ground's colour within a thin band of haze; of daylight by its table."""
+    if sky.model == "daylight":
+        return table_radiance(daylight_table(sky), direction)
     z = np.asarray(direction, np.float64)[..., 2:3]
     zenith, horizon, ground = (np.array(c, float) * sky.intensity for c in (sky.zenith, sky.horizon, sky.ground))
     up, down = np.sqrt(np.maximum(z, 0.0)), np.clip(-z / HAZE, 0.0, 1.0)
@@ -243,10 +249,15 @@ def sky_radiance(sky: Sky, direction: ArrayLike) -> Array:
 
 def sky_irradiance(sky: Sky, normal_z: ArrayLike) -> Array:
     """Return the irradiance (..., 3) of an open surface whose unit normal has this z: the hemisphere's radiance times cosine,
-    integrated.
+    integrated; of daylight, which is not the same all around, the mean over the azimuths.
 
     Over a circle of elevation the clamped cosine has the closed form 2 (a c + b sin c), where n.d = a + b cos(azimuth).
     """
+    if sky.model == "daylight":
+        z, turn = np.asarray(normal_z, np.float64)[..., None], (np.arange(48) + 0.5) / 48 * 2.0 * np.pi
+        flat = np.sqrt(np.maximum(1.0 - z * z, 0.0))
+        normals = np.stack([flat * np.cos(turn), flat * np.sin(turn), z + 0.0 * turn], -1)
+        return np.asarray(table_irradiance(daylight_table(sky), normals).mean(-2))
     nz = np.atleast_1d(np.asarray(normal_z, np.float64))[:, None]
     # Midpoints in the square root of |z|, where the radiance is smooth.
     half = (np.arange(512) + 0.5) / 512
@@ -259,13 +270,48 @@ def sky_irradiance(sky: Sky, normal_z: ArrayLike) -> Array:
     return np.asarray((weight @ radiance).reshape(*np.shape(normal_z), 3))
 
 
-def sky_rows(skies: Sequence[Sky]) -> ArrayF32:
-    """Return (sky, SKY_COLUMNS)"""
+def sky_rows(skies: Sequence[Sky], hazes: Sequence[Haze] = (), lights: Sequence[Sequence[Light]] = ()) -> ArrayF32:
+    """Return a row per sky, (sky, SKY_COLUMNS), and behind them as many more rows as tables of daylight and hazes need.
+
+    Args:
+        skies: Of the scenes.
+        hazes: Of the scenes; empty: none.
+        lights: Of the scenes, whose suns glow in the haze.
+    """
     table = np.zeros((len(skies), SKY_COLUMNS), np.float32)
-    for row, sky in zip(table, skies, strict=True):
-        row[:9] = np.concatenate([sky.zenith, sky.horizon, sky.ground]) * sky.intensity
-        row[12:] = sky_irradiance(sky, np.linspace(-1.0, 1.0, SKY_STEPS)).reshape(-1)
-    return table
+    more: list[ArrayF32] = []
+    placed: dict[Sky, int] = {}
+    end = len(skies)
+    for index, (row, sky) in enumerate(zip(table, skies, strict=True)):
+        if sky.model == "daylight":
+            if sky not in placed:
+                placed[sky] = end
+                more.append(_whole_rows(daylight_table(sky)))
+                end += len(more[-1])
+            row[9] = placed[sky] - index
+        else:
+            row[:9] = np.concatenate([sky.zenith, sky.horizon, sky.ground]) * sky.intensity
+            row[12:] = sky_irradiance(sky, np.linspace(-1.0, 1.0, SKY_STEPS)).reshape(-1)
+        if index < len(hazes) and hazes[index].density > 0.0:
+            more.append(_whole_rows(haze_row(hazes[index], _level(sky), lights[index] if index < len(lights) else ())))
+            row[10] = end - index
+            end += 1
+    # What is told in single precision must be a whole number.
+    if end >= 1 << 24:
+        raise AirworthyError(f"{len(skies):,} skies by daylight are more than one batch can hold; use fewer scenes.")
+    return np.concatenate([table, *more]) if more else table
+
+
+def _whole_rows(values: Array) -> ArrayF32:
+    """Return numbers (n,) as rows, the last one filled up with zeros."""
+    rows = np.zeros((-(-len(values) // SKY_COLUMNS), SKY_COLUMNS), np.float32)
+    rows.reshape(-1)[: len(values)] = values
+    return rows
+
+
+def _level(sky: Sky) -> Array:
+    """Return the irradiance of an open level surface, (3,)."""
+    return table_irradiance(daylight_table(sky), (0.0, 0.0, 1.0)) if sky.model == "daylight" else sky_irradiance(sky, 1.0)
 
 
 def light_rows(scenes: Sequence[Scene]) -> tuple[ArrayF32, NDArray[np.int32]]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from airworthy.core.arrays import ArrayU8
+from airworthy.core.schema import SHARE, Bound, check_fields
 from airworthy.geometry import Shape
 
 if TYPE_CHECKING:  # it is built of these records
@@ -187,12 +188,57 @@ Light = Sun | PointLight | SpotLight
 
 @dataclass(frozen=True)
 class Sky:
-    """What a ray sees that hits nothing, and the ambient light: a vertical gradient, linear radiance."""
+    """What a ray sees that hits nothing, and the ambient light: a vertical gradient, linear radiance, or the sky by daylight.
+
+    Raises:
+        AirworthyError: A number of the daylight is out of range.
+    """
 
     zenith: Color = (0.25, 0.45, 0.85)
+    """Of the gradient alone, as `horizon`."""
     horizon: Color = (0.75, 0.82, 0.9)
     ground: Color = (0.3, 0.28, 0.26)
+    """Radiance below the horizon; of daylight the share of light that the ground sends back."""
     intensity: float = 1.0
+    model: Literal["gradient", "daylight"] = field(default="gradient", metadata=LATER)
+    """daylight: computed from the numbers below (`scenes.sky`), day and night; its sun is `scenes.sky.sky_sun`."""
+    elevation: Annotated[float, Bound(-math.pi / 2, math.pi / 2, "rad")] = field(default=0.8, metadata=LATER)
+    """Of the sun above the horizon [rad]; below 0: dusk and night."""
+    azimuth: Annotated[float, Bound(-2.0 * math.pi, 2.0 * math.pi, "rad")] = field(default=2.5, metadata=LATER)
+    """Of the sun, counter-clockwise from world x [rad]."""
+    turbidity: Annotated[float, Bound(1.0, 10.0)] = field(default=2.5, metadata=LATER)
+    """What the air takes of the light over what its molecules alone take: 2 very clear, 6 hazy."""
+    cover: Annotated[float, SHARE] = field(default=0.0, metadata=LATER)
+    """Share of thick, even cloud: 0 clear, 1 the standard overcast sky of the CIE, under which there is no sun."""
+    night: Annotated[float, Bound(0.0, 1e3, "cd/m2")] = field(default=2e-4, metadata=LATER)
+    """Luminance that the sky never falls below [cd/m2]: 2e-4 of stars and airglow far from towns, 0.02 over a town."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Sky.")
+
+
+@dataclass(frozen=True)
+class Haze:
+    """Haze, fog or dust between the eye and what it sees, denser near the ground; off by default.
+
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+
+    density: Annotated[float, Bound(0.0, 1e3, "1/m")] = 0.0
+    """Share of the light that a metre takes, at `base` [1/m]: 3.912 over the visibility, at which 2 % of a contrast are left
+    (Koschmieder, 1924); 0: none."""
+    height: Annotated[float, Bound(0.0, 1e6, "m")] = 200.0
+    """Over which it thins out to 1/e [m]; 0: as dense everywhere."""
+    base: Annotated[float, Bound(-1e6, 1e6, "m")] = 0.0
+    """World z at which it has its density [m]."""
+    color: Annotated[Color, SHARE] = (1.0, 1.0, 1.0)
+    """Share of what it takes that it sends on: 1 of droplets, brown of dust."""
+    asymmetry: Annotated[float, Bound(0.0, 0.95)] = 0.7
+    """Mean cosine of the angle by which it turns light: how far it glows around the sun."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Haze.")
 
 
 @dataclass(frozen=True)
@@ -347,6 +393,7 @@ class Scene:
     """Numbers a generator states about its work (counts, densities, widths, difficulty)."""
     carved: CarvedSpace | None = field(default=None, metadata=LATER)
     """Of a captured place: which of its space is known to be free, which holds a surface, and which is unknown."""
+    haze: Haze = field(default=Haze(), metadata=LATER)
 
 
 DEFAULT_SEMANTICS: dict[str, int] = {

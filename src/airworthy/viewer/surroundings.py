@@ -11,6 +11,7 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayU32
 from airworthy.scenes.record import Color, Scene, Sky, Sun
+from airworthy.scenes.sky.tables import as_gradient
 from airworthy.viewer.controls import FirstView
 
 __all__ = ["GREY", "add_grid", "add_sky", "light", "surround"]
@@ -34,7 +35,7 @@ def surround(api: Any, scene: Scene | None, view: FirstView) -> dict[str, Any]:
     """
     light(api, [] if scene is None else [lamp for lamp in scene.lights if isinstance(lamp, Sun)])
     stands = scene is not None and bool(scene.instances or scene.actors)
-    sky = scene.sky if scene is not None and stands else GREY
+    sky = as_gradient(scene.sky) if scene is not None and stands else GREY
     add_sky(api, sky, view.middle, 0.45 * view.far)
     return {} if stands else {"grid": add_grid(api, view.middle, view.size, view.floor)}
 

@@ -5,6 +5,7 @@ Options of `airworthy scenes` that change nothing beside the others, in a format
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import warnings
@@ -40,7 +41,7 @@ EXPORT_RULES = (
 RENDER_RULES = (
     IdleRule(("view",), lambda config: config.eye is not None, "with --eye, which says where from", "drop that"),
     IdleRule(
-        ("samples", "bake"),
+        ("samples", "bake", "sky", "exposure"),
         lambda config: "rgb" not in config.channels,
         "without the channel rgb, which alone has light",
         "add it to --channels",
@@ -224,6 +225,12 @@ class RenderSceneConfig(_Named):
     """Bake light that walls and floors send on to each other first, for rgb; some seconds, once per scene."""
     time: float = 0.0
     """At which actors stand [s]."""
+    sky: tuple[str, ...] = ()
+    """Under this sky by daylight instead of its own, for rgb: noon, morning, evening, dusk, night, overcast, hazy, fog, dust,
+    or a time as 2026-06-21T18:30+02:00@47.4,8.5 (latitude, longitude); several make one picture of many."""
+    exposure: str = ""
+    """Of rgb: an EV at ISO 100 (15: linear values as they are), or auto, as cameras have it; without it, auto under another
+    sky, else 15."""
 
 
 def main(argv: list[str]) -> int:
@@ -459,7 +466,7 @@ def _ending(name: str) -> str:
 def _render(config: RenderSceneConfig) -> int:
     from PIL import Image
 
-    from airworthy.cli.scenes.pictures import pictures
+    from airworthy.cli.scenes.pictures import PictureLight, sky_pictures
 
     if not (8 <= config.width <= 16384 and 8 <= config.height <= 16384):
         raise AirworthyError(f"An image of {config.width} x {config.height} pixels: expected 8 to 16384 along each side.")
@@ -468,14 +475,13 @@ def _render(config: RenderSceneConfig) -> int:
     refuse_idle(config, RENDER_RULES)
     size, scene = (config.width, config.height), _found(config)
     refuse_idle(config, ACTOR_RULES, scene)
-    still = _still(config)
-    samples = config.samples or STANDARD_SAMPLES
-    made = pictures(scene, _camera(config), size, config.channels, config.time, samples, config.bake, still)
+    light = PictureLight(config.samples or STANDARD_SAMPLES, config.bake, _exposure(config), _still(config))
+    made = sky_pictures(scene, _camera(config), size, config.channels, config.time, light, config.sky)
     make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")
         Image.fromarray(pixels).save(path)
-        print(f"Wrote {path} ({channel}, {config.width} x {config.height}).")
+        print(f"Wrote {path} ({channel}, {pixels.shape[1]} x {pixels.shape[0]}).")
     return 0
 
 
@@ -488,6 +494,20 @@ def _still(config: RenderSceneConfig) -> Any:
     from airworthy.rendering.still import StillOptions
 
     return StillOptions(config.samples or StillOptions.samples, config.seed, quiet=False)
+
+
+def _exposure(config: RenderSceneConfig) -> float | None:
+    """Return the EV that is asked for, or None for an automatic one."""
+    text = config.exposure or ("auto" if config.sky else "15")
+    if text == "auto":
+        return None
+    try:
+        ev = float(text)
+    except ValueError:
+        ev = math.nan
+    if not -32.0 <= ev <= 32.0:
+        raise AirworthyError(f"--exposure is {text!r}; expected auto, or an EV at ISO 100 from -32 to 32.")
+    return ev
 
 
 def _camera(config: RenderSceneConfig) -> Any:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayU8, NDArray
+from airworthy.core.arrays import ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import unknown_name
+from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable, cast
+from airworthy.optics.exposure import LINEAR_EV, exposure_factor, metered
+from airworthy.rendering.still import StillOptions
+from airworthy.scenes import under_sky, weather_named
 from airworthy.scenes.actors import posed
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Scene
 from airworthy.scenes.viewpoints import Viewpoint, roofless, view
-
-if TYPE_CHECKING:
-    from airworthy.rendering.still import StillOptions
 
 # ---- The scene file that `airworthy scenes new` writes ----------------------------------------------------------------------
 
@@ -130,15 +132,78 @@ _CAST = {"depth": "depth", "semantic": "semantic_id", "instance": "instance_id",
 _SKY = np.array([236, 240, 244], np.uint8)
 
 
+@dataclass(frozen=True)
+class PictureLight:
+    """How rgb is made."""
+
+    samples: int = 4
+    """Rays per pixel."""
+    bake: bool = False
+    """Whether indirect light is baked first, and kept for the next time."""
+    ev: float | None = LINEAR_EV
+    """Exposure at ISO 100 [EV]; None: as a camera's automatic has it."""
+    still: StillOptions | None = None
+    """By path tracing; None: as films and training have it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "PictureLight.")
+
+
+DEFAULT_LIGHT = PictureLight()
+
+
+def sky_pictures(
+    scene: Scene,
+    camera: str | Viewpoint,
+    size: tuple[int, int],
+    channels: Sequence[str],
+    time: float = 0.0,
+    light: PictureLight = DEFAULT_LIGHT,
+    skies: Sequence[str] = (),
+) -> dict[str, ArrayU8]:
+    """Return images of a scene as `pictures`, rgb under one sky or several: then all of them in rows of up to three.
+
+    Args:
+        scene: The scene.
+        camera: A view's name, or a camera.
+        size: Width and height of each in pixels.
+        channels: Some of `CHANNELS`.
+        time: At which actors stand [s].
+        light: Of rgb.
+        skies: As `scenes.weather_named` has them; empty: the scene's own.
+
+    Raises:
+        UnknownNameError: There is no such channel, view or sky.
+    """
+    weathers = [weather_named(name) for name in skies]
+    if not weathers or "rgb" not in channels:
+        return pictures(scene, camera, size, channels, time, light)
+    viewpoint = camera if isinstance(camera, Viewpoint) else view(posed(scene, time), camera)
+    places = [under_sky(scene, one.sky, one.haze) for one in weathers]
+    shown = [pictures(place, viewpoint, size, ("rgb",), time, light)["rgb"] for place in places]
+    rest = [channel for channel in channels if channel != "rgb"]
+    made = pictures(scene, viewpoint, size, rest, time, light) if rest else {}
+    return {channel: _tiled(shown) if channel == "rgb" else made[channel] for channel in channels}
+
+
+def _tiled(images: Sequence[ArrayU8]) -> ArrayU8:
+    """Return images side by side, at most three in a row."""
+    across = min(len(images), 2 if len(images) == 4 else 3)
+    height, width = images[0].shape[:2]
+    whole = np.zeros((-(-len(images) // across) * height, across * width, 3), np.uint8)
+    for index, image in enumerate(images):
+        top, left = index // across * height, index % across * width
+        whole[top : top + height, left : left + width] = image
+    return whole
+
+
 def pictures(
     scene: Scene,
     camera: str | Viewpoint,
     size: tuple[int, int],
     channels: Sequence[str],
     time: float = 0.0,
-    samples: int = 4,
-    bake: bool = False,
-    still: StillOptions | None = None,
+    light: PictureLight = DEFAULT_LIGHT,
 ) -> dict[str, ArrayU8]:
     """Return images (h, w, 3) of a scene, by channel.
 
@@ -148,9 +213,7 @@ def pictures(
         size: Width and height in pixels.
         channels: Some of `CHANNELS`.
         time: At which actors stand [s].
-        samples: Rays per pixel of rgb.
-        bake: Bake indirect light for rgb first (kept for the next time).
-        still: Make rgb by path tracing; None: as films and training have it.
+        light: Of rgb.
 
     Raises:
         UnknownNameError: There is no such channel or view.
@@ -173,23 +236,38 @@ def pictures(
     if "matte" in channels:
         made["matte"] = _matte(found["semantic_id"][0], found["normal_world"][0])
     if "rgb" in channels:
-        made["rgb"] = _rgb(batch, table, viewpoint, samples, bake, still)
+        made["rgb"] = _rgb(batch, table, viewpoint, light)
     return {channel: made[channel] for channel in channels}
 
 
-def _rgb(
-    batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, samples: int, bake: bool, still: StillOptions | None
-) -> ArrayU8:
+def _rgb(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, light: PictureLight) -> ArrayU8:
     from airworthy.optics.tone import to_8bit
     from airworthy.rendering.images import render
     from airworthy.rendering.light_baking import use_baked
     from airworthy.rendering.shading import ShadingOptions
 
-    if bake:
+    if light.bake:
         use_baked(batch, quiet=False)
     pose = viewpoint.position[None], viewpoint.attitude[None]
-    options = ShadingOptions(samples=samples if still is None else 1)
-    return to_8bit(render(batch, table, *pose, channels=("rgb",), options=options, still=still)["rgb"])[0]
+    options = ShadingOptions(samples=light.samples if light.still is None else 1)
+    linear = render(batch, table, *pose, channels=("rgb",), options=options, still=light.still)["rgb"]
+    if light.ev == LINEAR_EV:
+        return to_8bit(linear)[0]
+    return to_8bit(linear, exposure_factor(_metered_ev(linear) if light.ev is None else light.ev))[0]
+
+
+def _metered_ev(linear: ArrayF32) -> float:
+    """Return the EV that a camera's automatic takes, by its middle grey; nights stay dark, which it would make days of."""
+    from airworthy.sensors.realism import AutoExposure
+    from airworthy.sensors.realism.chain import wanted_stops
+
+    stops = float(wanted_stops(metered(linear, "mean"), AutoExposure(limit=_STOPS))[0])
+    return LINEAR_EV - stops + _KEY * max(stops - _DAY_STOPS, 0.0)
+
+
+# Ours: by day middle grey is middle grey; at dusk and night a picture that is to look like one is darker, by a tenth of the
+# stops that are missing. 22 stops under a sunny day nothing is bright enough to be shown.
+_STOPS, _DAY_STOPS, _KEY = 22.0, 4.0, 0.1
 
 
 def _matte(classes: NDArray[np.integer], normals: NDArray[np.floating]) -> ArrayU8:

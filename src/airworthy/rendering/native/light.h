@@ -1,14 +1,75 @@
 // Light on a surface: the sky, baked light, lamps and the sun with shadow rays, and how the surface sends it on.
 // Needs surface.h and traverse.h (RayCast). Columns: airworthy.scenes.lights and airworthy.rendering.baking. Twin: shading_twin.
+// The sky by daylight: a table (airworthy.scenes.sky.tables, and its twin): a head, then grids by elevation and by azimuth from the sun.
+struct Daylight {
+  // s / (s + c) of half the angle that has this cosine.
+  static INLINE F half(F cosine) {
+    const F s = N::sqrt(W::clamp(0.5f - cosine * 0.5f, 0.0f, 1.0f)), c = N::sqrt(W::clamp(0.5f + cosine * 0.5f, 0.0f, 1.0f));
+    return s / (s + c);
+  }
+  static INLINE F from_sun(const float* t, const V3& d) {
+    return half((d.x * t[0] + d.y * t[1]) / N::sqrt(W::maximum(d.x * d.x + d.y * d.y, N::c(1e-12f))));
+  }
+  // k numbers at fractions of the rows and columns of a grid; clamped, so that no lane looks beside it, whatever its direction.
+  static INLINE void mixed(const float* grid, int rows, int columns, int k, F across, F along, F* out) {
+    const F x = W::clamp(across, 0.0f, 1.0f) * (float)(rows - 1), y = W::clamp(along, 0.0f, 1.0f) * (float)(columns - 1);
+    const F i = W::minimum(N::floor(x), N::c((float)(rows - 2))), j = W::minimum(N::floor(y), N::c((float)(columns - 2)));
+    const I at = (W::to_int(i) * columns + W::to_int(j)) * k;
+    const F a = x - i, b = y - j;
+    for (int n = 0; n < k; ++n)
+      out[n] = W::mix(W::mix(W::gather(grid, at + n), W::gather(grid, at + (k + n)), b),
+                      W::mix(W::gather(grid, at + (columns * k + n)), W::gather(grid, at + (columns * k + k + n)), b), a);
+  }
+  SHADING_FUNCTION V3 radiance(const float* t, const V3& d) {
+    const F z = W::clamp(d.z, 0.0f, 1.0f);
+    F v[6];
+    mixed(t + 16, (int)t[10], (int)t[11], 6, N::sqrt(z / (N::sqrt(1.0f - z) + 1.0f)), from_sun(t, d), v);
+    const F c = d.x * t[2] + d.y * t[3] + d.z * t[4], q = W::maximum(c * (-2.0f * t[8]) + (1.0f + t[8] * t[8]), N::c(1e-4f));
+    const F phase = (c * c + 1.0f) / (q * N::sqrt(q));
+    const V3 up = V3{v[0], v[1], v[2]} + V3{v[3], v[4], v[5]} * phase;
+    return V3::mix(up, V3::c(t[5], t[6], t[7]), W::clamp(d.z * -t[9], 0.0f, 1.0f));
+  }
+  SHADING_FUNCTION V3 irradiance(const float* t, const V3& n) {
+    F v[3];
+    mixed(t + 16 + 6 * (int)t[10] * (int)t[11], (int)t[12], (int)t[13], 3, half(n.z), from_sun(t, n), v);
+    return {v[0], v[1], v[2]};
+  }
+};
+// Haze along rays (airworthy.scenes.sky.haze, and its twin).
+struct Mist {
+  static INLINE F falling(F x) {  // exp(-x), -80 <= x <= 80, to 3e-6
+    const F y = x * -1.44269504f, whole = N::floor(y + 0.5f), r = (y - whole) * 0.693147181f;
+    const F m = 1.0f + r * (1.0f + r * (0.5f + r * (0.166666667f + r * (0.0416666667f + r * 0.00833333333f))));
+    return m * N::from_bits(W::unsigned_of((W::to_int(whole) + 127) << 23));
+  }
+  // Light that comes along rays which begin at a height, from what is `there` at a distance, else from the sky; `passed` becomes
+  // the share of it that is left.
+  SHADING_FUNCTION V3 seen(const float* row, F height, const V3& d, M there, F range, const V3& light, F& passed) {
+    const F length = N::select(there, W::minimum(range, N::c(row[13])), N::c(row[13])), climb = d.z * length;
+    const F low = (W::minimum(height, height + climb) - row[2]) * row[1], fall = N::abs(climb) * row[1];
+    const F little = 1.0f - fall * (0.5f - fall * (0.166666667f - fall * 0.0416666667f));
+    const F mean = N::select(fall > 0.1f, (1.0f - falling(W::clamp(fall, 0.0f, 80.0f))) / W::maximum(fall, N::c(0.1f)), little);
+    passed = falling(W::clamp(falling(W::clamp(low, -80.0f, 80.0f)) * length * mean * row[0], 0.0f, 80.0f));
+    const float g = row[12];
+    const F c = d.x * row[6] + d.y * row[7] + d.z * row[8], q = W::maximum(c * (-2.0f * g) + (1.0f + g * g), N::c(1e-4f));
+    const F phase = N::c((1.0f - g * g) * 0.0795774715f) / (q * N::sqrt(q));
+    const V3 added = V3::c(row[3], row[4], row[5]) + V3::c(row[9], row[10], row[11]) * phase;
+    return V3::mix(added, light, passed);
+  }
+};
+// A row of skies: a gradient, or how many rows on its table of daylight begins [9]; and its haze [10].
 struct Sky {
+  static INLINE const float* table(const float* sky) { return sky + (int)sky[9] * SKY_COLUMNS; }
   static INLINE V3 load(const float* p) { return V3::c(p[0], p[1], p[2]); }
   static INLINE V3 radiance(const float* sky, const V3& d) {
+    if (sky[9] > 0.0f) return Daylight::radiance(table(sky), d);
     const V3 zenith = load(sky), horizon = load(sky + 3), ground = load(sky + 6);
     const V3 up = V3::mix(horizon, zenith, N::sqrt(W::maximum(d.z, N::c(0.0f))));
     const V3 down = V3::mix(horizon, ground, W::clamp(d.z * (-1.0f / HAZE), 0.0f, 1.0f));
     return V3::select(d.z >= 0.0f, up, down);
   }
   static INLINE V3 irradiance(const float* sky, const V3& n) {
+    if (sky[9] > 0.0f) return Daylight::irradiance(table(sky), n);
     const F x = W::clamp(n.z * 0.5f + 0.5f, 0.0f, 1.0f) * (float)(SKY_STEPS - 1);
     const F low = W::minimum(N::floor(x), N::c((float)(SKY_STEPS - 2)));
     const I at = W::to_int(low) * 3 + 12;

@@ -61,7 +61,9 @@ struct Shader {
     const V3 towards = direction * N::c(-1.0f);
     const M there = hit.instance >= 0;
     const bool specular = flags & USE_SPECULAR;
-    V3 out = Sky::radiance(sky, direction);
+    V3 out = V3::c(0.0f, 0.0f, 0.0f);
+    // Looking up a table takes time, and a packet that meets something everywhere needs none.
+    if (sky[9] == 0.0f || !W::all(there)) out = Sky::radiance(sky, direction);
     if (flags & USE_SUN_DISC) out = out + discs(direction);
     share = V3::c(0.0f, 0.0f, 0.0f);
     mirror = direction;
@@ -213,14 +215,20 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   first.albedo = first.normal = first.geometric = first.point = color;
   first.backface = N::c(0.0f);
   const Found first_hit = hit;
-  F travelled = hit.range, spread_now = spread;
+  F travelled = hit.range, spread_now = spread, height = origin.z + rest.z;
   M active = valid;
   const int bounces = (flags & USE_REFLECTIONS) && (flags & USE_SPECULAR) ? 2 : 1;
   if (flags & (OUT_RGB | OUT_ALBEDO | OUT_NORMAL)) {
     PRAGMA_NOUNROLL
     for (int bounce = 0; bounce < bounces; ++bounce) {
       Surface s = first;
-      const V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces);
+      V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces);
+      if (shader.sky[10] > 0.0f) {
+        const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
+        F passed = N::c(1.0f);
+        light = Mist::seen(mist, height, direction, hit.instance >= 0, hit.range, light, passed);
+        share = share * passed;
+      }
       color = color + V3::select(active, light * gain, V3::c(0.0f, 0.0f, 0.0f));
       if (bounce == 0) first = s;
       if (bounce + 1 == bounces) break;
@@ -229,6 +237,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       gain = share;
       const V3 from = s.point + s.geometric * (travelled * 2e-5f + 1e-3f);
       direction = mirror;
+      height = from.z;
       shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), direction, spread, active, N::c(0.0f), hit);
       travelled = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
       spread_now = spread * 2.0f;

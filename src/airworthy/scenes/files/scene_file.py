@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -24,6 +26,7 @@ from airworthy.scenes.record import (
     Actor,
     Beacon,
     GateFrame,
+    Haze,
     Instance,
     Material,
     PointLight,
@@ -187,7 +190,7 @@ def write_cloud(splats: Splats, root: Path, stem: str, form: CloudForm) -> dict[
 
 _SECTIONS = ("shapes", "textures", "materials", "skeletons", "clouds")
 """Tables of tables, one section per entry."""
-_TABLES = ("semantics", "facts", "sky")
+_TABLES = ("semantics", "facts", "sky", "haze")
 """One section each."""
 _ROWS = ("instances", "splats", "models", "spawn", "gates", "beacons")
 """Lists of one line per entry."""
@@ -240,6 +243,7 @@ _PLAIN: dict[str, Any] = {
     "goal": Pose,
     "courses": tuple[str, ...],
     "sky": Sky,
+    "haze": Haze,
     "spawn": tuple[Region, ...],
     "gates": tuple[GateFrame, ...],
     "beacons": tuple[Beacon, ...],
@@ -287,6 +291,7 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
             raise unknown_key(key, ["version", "base", *_PLAIN, *_FILES_TABLES, *_CARVED], where)
     if base is None and "name" not in body:
         raise AssetError(f"{where} lacks 'name'.")
+    body, own_sun = _with_moment(body, where)
     plain = {key: SCHEMA.decode(kind, body[key], f"{where}: {key}") for key, kind in _PLAIN.items() if key in body}
     scene = _tables(base, body, folder, where)
     for key in ("semantics", "facts"):  # a base's are added to
@@ -295,11 +300,60 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
     for key in ("spawn", "gates", "beacons", "courses"):
         plain[key] = getattr(scene, key) + plain.get(key, ())
     try:
-        scene = replace(scene, **plain)
+        scene = _with_sun(replace(scene, **plain), body, own_sun)
     except AirworthyError as error:
         raise AssetError(f"{where}: {error}") from None
     rows = [(label, *read_placement(with_yaw(row, label), label)) for label, row in _rows(body, "splats", where)]
     return _with_carved(with_solids(scene, rows), body, folder, where)  # within the bounds of the whole
+
+
+_MOMENT = ("time", "latitude", "longitude")
+"""What a sky may say instead of where its sun stands."""
+
+
+def _with_moment(body: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]:
+    """Return the table with the sun where it stands at the sky's time and place, if it names them; and whether the scene gets
+    the sky's sun where it has none of its own.
+    """
+    sky = body.get("sky")
+    if not isinstance(sky, dict):
+        return body, True
+    own = SCHEMA.decode(bool, sky.get("sun", True), f"{where}: sky.sun")
+    sky = {key: item for key, item in sky.items() if key != "sun"}
+    if not any(key in sky for key in _MOMENT):
+        return {**body, "sky": sky}, own
+    label, rest = f"{where}: sky", {key: item for key, item in sky.items() if key not in _MOMENT}
+    missing = [key for key in _MOMENT if key not in sky]
+    if missing or "elevation" in rest or "azimuth" in rest:
+        raise AssetError(
+            f"{label} says where the sun stands by elevation and azimuth, or by time, latitude and longitude: all of one, and"
+            " none of the other."
+        )
+    from airworthy.scenes.sky.solar_position import sun_position
+
+    latitude, longitude = (SCHEMA.decode(float, sky[key], f"{label}.{key}") for key in _MOMENT[1:])
+    time = sky["time"]
+    if isinstance(time, str):
+        with suppress(ValueError):
+            time = datetime.fromisoformat(time)
+    if not isinstance(time, datetime):
+        raise wrong(f"{label}.time", "a date and time with its zone, as 2026-06-21T12:00:00Z", time)
+    try:
+        elevation, azimuth = sun_position(time, latitude, longitude)
+    except AirworthyError as error:
+        raise AssetError(f"{label}: {error}") from None
+    return {**body, "sky": {"model": "daylight", **rest, "elevation": elevation, "azimuth": azimuth}}, own
+
+
+def _with_sun(scene: Scene, body: dict[str, Any], own: bool) -> Scene:
+    """Return a scene whose file has a sky by daylight and no sun of its own with that of the sky."""
+    rows = body.get("lights", [])
+    said = any(isinstance(row, dict) and row.get("kind") == "sun" for row in rows)
+    if not own or said or "sky" not in body or scene.sky.model != "daylight":
+        return scene
+    from airworthy.scenes.sky.weather import under_sky
+
+    return under_sky(scene, scene.sky)
 
 
 def _with_carved(scene: Scene, body: dict[str, Any], folder: Folder, where: str) -> Scene:
@@ -493,6 +547,9 @@ def _table(scene: Scene) -> dict[str, Any]:
     plain = {key: SCHEMA.encode(getattr(scene, key)) for key in _PLAIN if key != "name"}
     table: dict[str, Any] = {"version": VERSION, "name": scene.name}
     table.update({key: item for key, item in plain.items() if item is not None and item not in ("", [], {})})
+    if scene.sky.model == "daylight" and not any(isinstance(light, Sun) for light in scene.lights):
+        # Else whoever reads the file would give it the sun that the sky has.
+        table["sky"]["sun"] = False
     table["bounds"] = {"lower": list(scene.bounds.lower), "upper": list(scene.bounds.upper)}
     table["materials"] = {name: SCHEMA.encode(material) for name, material in scene.materials.items()}
     table["instances"] = [SCHEMA.encode(item) for item in scene.instances]

@@ -21,6 +21,7 @@ from airworthy.scenes.formats.model import Model
 from airworthy.scenes.formats.sampling import sample_points
 from airworthy.scenes.formats.write_plain import write_obj, write_pcd, write_ply, write_points_ply, write_stl
 from airworthy.scenes.record import Instance, Light, PointLight, Scene, Sun
+from airworthy.scenes.sky.tables import as_gradient
 
 # ---- Writing XML. Nothing here, or anywhere in this package, reads it -------------------------------------------------------
 
@@ -183,10 +184,11 @@ def write_sdf(path: str | Path, thing: Writable) -> Path:
     physics.add("max_step_size", "0.001")
     physics.add("real_time_factor", "1")
     if isinstance(thing, Scene):
-        ambient = 0.5 * (np.array(thing.sky.zenith) + np.array(thing.sky.ground)) * thing.sky.intensity
+        sky = as_gradient(thing.sky)
+        ambient = 0.5 * (np.array(sky.zenith) + np.array(sky.ground)) * sky.intensity
         scene = world.add("scene")
         scene.add("ambient", numbers((*ambient.clip(0, 1), 1.0)))
-        scene.add("background", numbers((*np.array(thing.sky.horizon).clip(0, 1), 1.0)))
+        scene.add("background", numbers((*np.array(sky.horizon).clip(0, 1), 1.0)))
         scene.add("shadows", "true")
     meshes = _Meshes(model, path)
     names: set[str] = set()

@@ -9,10 +9,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayLike, NDArray
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayLike
 from airworthy.geometry import RayTable
+from airworthy.optics.exposure import metered, stops_of_ev
 from airworthy.optics.projections import Projection
-from airworthy.optics.tone import luminance, to_8bit
+from airworthy.optics.tone import to_8bit
 from airworthy.sensors.noise import Draw, RangeLimits, RangeNoise, measure
 from airworthy.sensors.realism.settings import AutoExposure, Bloom, LensDirt, Quantization, Realism, SensorNoise
 
@@ -86,23 +87,10 @@ def quantized(image: ArrayF32, settings: Quantization) -> ArrayF32:
 _DARK = 1e-9
 
 
-def mean_luminance(image: ArrayF32) -> Array:
-    """Return the mean luminance of each image of (c, H, W, 3), (c,); pixels that are not finite do not count."""
-    # One image at a time: a sum over a batch might be ordered by the batch's size.
-    return np.array([_mean(luminance(one)) for one in image])
-
-
-def _mean(values: NDArray[np.floating]) -> float:
-    whole = float(np.mean(values, dtype=np.float64))
-    if math.isfinite(whole):
-        return whole
-    finite = values[np.isfinite(values)]
-    return float(np.mean(finite, dtype=np.float64)) if finite.size else 0.0
-
-
 def wanted_stops(mean: ArrayLike, settings: AutoExposure) -> Array:
-    """Return stops [EV] that bring a mean luminance to the target, within the limit, (c,)."""
-    stops = [math.log2(settings.target / max(float(m), _DARK)) for m in np.atleast_1d(np.asarray(mean, np.float64))]
+    """Return stops [EV] that bring a metered luminance to the target, and the compensation, within the limit, (c,)."""
+    luminances = np.atleast_1d(np.asarray(mean, np.float64))
+    stops = [math.log2(settings.target / max(float(m), _DARK)) + settings.compensation for m in luminances]
     return np.clip(np.array(stops), -settings.limit, settings.limit)
 
 
@@ -111,7 +99,7 @@ def next_stops(stops: Array, mean: ArrayLike, interval: float, settings: AutoExp
 
     Args:
         stops: Of the frame before [EV], (c,).
-        mean: Luminance of this frame, (c,).
+        mean: Metered luminance of this frame, (c,).
         interval: Time between frames [s].
         settings: Target, time constant, limit, start.
     """
@@ -361,10 +349,13 @@ def develop(
     factor = np.ones(len(image), np.float32)
     if settings.auto_exposure is not None:
         before = np.full(len(image), np.nan) if stops is None else stops
-        now = next_stops(before, mean_luminance(image), interval, settings.auto_exposure)
+        now = next_stops(before, metered(image, settings.auto_exposure.metering), interval, settings.auto_exposure)
         if stops is not None:
             stops[:] = now
         factor = exposure_factors(now)
+        image = exposed(image, factor)
+    elif settings.exposure is not None:
+        factor = exposure_factors(np.full(len(image), float(stops_of_ev(settings.exposure.ev))))
         image = exposed(image, factor)
     if settings.noise is not None:
         # Less exposure is a shorter or smaller opening, more is amplification.

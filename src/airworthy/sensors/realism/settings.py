@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import check_fields
+from airworthy.optics.exposure import LINEAR_EV, Metering, ev100
 from airworthy.optics.tone import CURVES, Curve
 
 Focusing = Literal["lens", "gather"]
@@ -151,12 +152,40 @@ class AutoExposure:
     """Most stops up or down [EV]."""
     start: float | None = None
     """Of a flight [EV]; None: settled on its first image."""
+    metering: Metering = "mean"
+    """"mean": all pixels alike. "center": the middle most. "highlights": so that little is brighter than white."""
+    compensation: float = 0.0
+    """Added to what the meter asks for [EV]; above 0 brighter."""
 
     def __post_init__(self) -> None:
         check_fields(self, "AutoExposure.")
-        _check(self, target=(1e-6, 1e6), time_constant=(0.0, 1e6), limit=(0.0, 32.0))
+        _check(self, target=(1e-6, 1e6), time_constant=(0.0, 1e6), limit=(0.0, 32.0), compensation=(-16.0, 16.0))
         if self.start is not None:
             _check(self, start=(-self.limit, self.limit))
+
+
+@dataclass(frozen=True)
+class FixedExposure:
+    """An exposure that stays, in EV at ISO 100."""
+
+    ev: float = LINEAR_EV
+    """15 leaves linear values as they are (a sunny day), one less is twice as bright; dusk is at 5, a lit street at night at
+    3."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "FixedExposure.")
+        _check(self, ev=(-32.0, 32.0))
+
+    @classmethod
+    def of_camera(cls, f_number: float, time: float, iso: float = 100.0) -> FixedExposure:
+        """Return the exposure of a camera's settings.
+
+        Args:
+            f_number: Of the aperture.
+            time: That the shutter is open [s].
+            iso: Sensitivity.
+        """
+        return cls(ev100(f_number, time, iso))
 
 
 @dataclass(frozen=True)
@@ -227,11 +256,15 @@ class Realism:
     """"linear": float32 as it came. "srgb": 8 bit, through the tone curve."""
     curve: Curve = "filmic"
     """Of the 8-bit output."""
+    exposure: FixedExposure | None = None
+    """Instead of `auto_exposure`."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Realism.")
         if self.lens_dirt is not None and self.bloom is None:
             raise AirworthyError("Lens dirt shows only in bloom; give `bloom=Bloom()` too.")
+        if self.exposure is not None and self.auto_exposure is not None:
+            raise AirworthyError("An exposure is fixed or automatic; give `exposure` or `auto_exposure`, and the other None.")
         if self.output not in get_args(Output) or self.curve not in CURVES:
             raise AirworthyError(
                 f"A camera's output is {self.output!r} by the curve {self.curve!r}; expected 'linear' or 'srgb', and one of "
@@ -284,6 +317,7 @@ _PIECES: dict[str, Any] = {
     "bloom": Bloom,
     "lens_dirt": LensDirt,
     "auto_exposure": AutoExposure,
+    "exposure": FixedExposure,
     "noise": SensorNoise,
     "quantization": Quantization,
 }
