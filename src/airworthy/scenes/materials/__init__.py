@@ -1,0 +1,19 @@
+"""Materials from recipes: albedo, normal, roughness, metallic, height and occlusion of common surfaces, and decals."""
+
+from airworthy.scenes.materials.layers import MaterialMaps
+from airworthy.scenes.materials.library import (
+    Decal,
+    MaterialRecipe,
+    card,
+    decorated,
+    material_maps,
+    material_names,
+    material_recipe,
+    scene_with_materials,
+    with_material,
+)
+
+__all__ = [
+    "Decal", "MaterialMaps", "MaterialRecipe", "card", "decorated", "material_maps", "material_names", "material_recipe",
+    "scene_with_materials", "with_material",
+]  # fmt: skip
