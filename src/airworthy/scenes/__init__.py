@@ -20,12 +20,22 @@ if TYPE_CHECKING:
     )
     from airworthy.scenes.formats import export_scene, read_model, read_points, write_points_ply
     from airworthy.scenes.generators import GENERATORS, resample, room_batch, with_level
+    from airworthy.scenes.materials.library import (
+        MaterialRecipe,
+        card,
+        material_maps,
+        material_names,
+        material_recipe,
+        scene_with_materials,
+        with_material,
+    )
     from airworthy.scenes.people import person, walk_path
     from airworthy.scenes.record import (
         DEFAULT_SEMANTICS,
         NO_HIT,
         Actor,
         Beacon,
+        Decal,
         GateFrame,
         Instance,
         Material,
@@ -49,12 +59,13 @@ else:
     # fmt: on
 
 __all__ = [
-    "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "EditBox", "GateFrame",
-    "Instance", "Material", "PointLight", "Pose", "Region", "Scene", "SceneBatch", "SkeletonRecording", "Sky",
-    "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats",
-    "brightened", "check_scene", "cropped", "export_scene", "findings", "is_unknown_solid", "look_at", "merged", "person",
-    "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats", "recorded_person",
-    "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators", "scene_names",
-    "skinned_actor", "standing", "stood", "transformed", "walk_path", "with_level", "with_surface", "with_unknown",
-    "write_points_ply", "write_scene", "write_skeletons", "write_splats",
+    "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "Decal", "EditBox",
+    "GateFrame", "Instance", "Material", "MaterialRecipe", "PointLight", "Pose", "Region", "Scene", "SceneBatch",
+    "SkeletonRecording", "Sky", "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture", "Waypoint", "add_actor",
+    "add_splat_actor", "add_splats", "brightened", "card", "check_scene", "cropped", "export_scene", "findings",
+    "is_unknown_solid", "look_at", "material_maps", "material_names", "material_recipe", "merged", "person", "posed",
+    "read_model", "read_points", "read_scene", "read_skeletons", "read_splats", "recorded_person", "register_generator",
+    "resample", "room_batch", "scene", "scene_digest", "scene_generators", "scene_names", "scene_with_materials",
+    "skinned_actor", "standing", "stood", "transformed", "walk_path", "with_level", "with_material", "with_surface",
+    "with_unknown", "write_points_ply", "write_scene", "write_skeletons", "write_splats",
 ]  # fmt: skip

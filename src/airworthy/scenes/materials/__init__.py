@@ -2,7 +2,6 @@
 
 from airworthy.scenes.materials.layers import MaterialMaps
 from airworthy.scenes.materials.library import (
-    Decal,
     MaterialRecipe,
     card,
     decorated,
@@ -14,6 +13,6 @@ from airworthy.scenes.materials.library import (
 )
 
 __all__ = [
-    "Decal", "MaterialMaps", "MaterialRecipe", "card", "decorated", "material_maps", "material_names", "material_recipe",
+    "MaterialMaps", "MaterialRecipe", "card", "decorated", "material_maps", "material_names", "material_recipe",
     "scene_with_materials", "with_material",
 ]  # fmt: skip

@@ -193,7 +193,9 @@ class Canvas:
         for _ in range(count):
             turn = rng.uniform(-np.pi, np.pi)
             todo.append((rng.random(2) * self.tile, turn, length * rng.uniform(0.6, 1.4), width))
-        rows, widths, along = [], [], []
+        rows: list[Array] = []
+        widths: list[Array] = []
+        along: list[Array] = []
         while todo and len(rows) < 400:
             start, turn, reach_of, wide = todo.pop()
             n = max(int(reach_of / step), 2)

@@ -22,14 +22,14 @@ def asphalt(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     dome = np.clip(1.0 - cell.nearest / (0.62 * n["stone"]), 0.0, 1.0)
     # Traffic wears the binder off the tops of some stones.
     shown = smooth(0.0, 0.5, dome) * (bare < 0.25 + 0.5 * wear)
-    grain, cloud = canvas.noise("grain", 0.3, 40.0), canvas.noise("cloud", 2.5, 1.0, 60.0)
+    grain, cloud = canvas.noise("grain", 0.3, 40.0), canvas.noise("cloud", 2.1, 1.5)
     stone = ramp(c["stone"], rng.random(len(cell.point))[cell.index])
-    image = over(shaded(_flat(canvas, c["binder"][0]), 1.0 + 0.16 * grain), stone, 0.75 * shown)
+    image = over(shaded(_flat(canvas, c["binder"][0]), 1.0 + 0.16 * grain), stone, 0.5 * shown)
     track = 0.5 - 0.5 * np.cos(4.0 * np.pi * canvas.column / canvas.tile)
     image = shaded(
         image,
         np.clip(
-            1.0 + 0.09 * cloud + 0.10 * wear * track * (1 + 0.3 * canvas.noise("track", 2.0, 2.0, 40.0, (4.0, 1.0))), 0.3, 2.0
+            1.0 + 0.16 * cloud + 0.10 * wear * track * (1 + 0.3 * canvas.noise("track", 2.0, 2.0, 40.0, (4.0, 1.0))), 0.3, 2.0
         ),
     )
     oil = smooth(0.86, 1.0, canvas.rank(canvas.noise("oil", 2.7, 2.0, 90.0))) * wear
@@ -85,7 +85,7 @@ def gravel(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     )
     image, height = _laid(canvas, image, height, top, c["stone"], "top", n["vary"])
     grain = canvas.noise("grain", 1.0, 30.0)
-    image = shaded(image, 1.0 + 0.10 * grain.clip(-2.5, 2.5))
+    image = shaded(image, (1.0 + 0.06 * grain.clip(-2.5, 2.5)) * np.clip(1.0 + 0.14 * canvas.noise("wash", 2.2, 2.0), 0.4, 1.8))
     # Dust lies where water and wind leave it: low.
     image = over(image, color(c["sand"][0]), 0.35 * (1.0 - canvas.rank(height)) ** 2)
     return Layers(image, height + 0.0002 * grain, 0.88)
@@ -136,7 +136,7 @@ def grass(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     under = soil(Canvas(f"{canvas.name} soil", canvas.seed, canvas.size, canvas.tile, canvas.wear), n, c)
     image, height = under.albedo, under.height - 0.02
     dry_place = smooth(-0.6, 1.6, canvas.noise("dry", 2.6, 1.5, 20.0))
-    clump = canvas.noise("clump", 2.2, 2.0, 40.0)
+    clump = canvas.noise("clump", 2.2, 2.0)
     for label, count, rise in (("thatch", 0.5, 0.3), ("blades", 1.0, 1.0)):
         grown = blades(
             canvas,
@@ -162,7 +162,7 @@ def grass(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
         above = grown.there & (grown.height > height)
         image, height = np.where(above[..., None], tone, image), np.where(above, grown.height, height)
     deep = canvas.rank(canvas.blurred(height, 0.0015))
-    image = shaded(image, 0.25 + 0.9 * deep**0.8)
+    image = shaded(image, (0.3 + 0.85 * deep**0.8) * np.clip(1.0 + 0.22 * clump, 0.4, 1.8))
     return Layers(image, height * 0.6, 0.85)
 
 

@@ -26,12 +26,11 @@ from airworthy.scenes.generators.seeding import checked, generator
 from airworthy.scenes.materials import decals, fibres, grounds, metals, walls
 from airworthy.scenes.materials.canvas import Canvas
 from airworthy.scenes.materials.layers import Layers, MaterialMaps, composed, finished
-from airworthy.scenes.record import Material, Scene, Texture
+from airworthy.scenes.record import Decal, Material, Scene, Texture
 
 __all__ = [
     "PREFIX",
     "SIZE",
-    "Decal",
     "MaterialRecipe",
     "cache_folder",
     "card",
@@ -357,18 +356,6 @@ def material(maps: MaterialMaps, recipe: MaterialRecipe, prefix: str) -> Materia
         texture_size=0.0 if recipe.cut else maps.tile,
         alpha_cutoff=0.5 if recipe.cut else 0.0,
     )
-
-
-@dataclass(frozen=True)
-class Decal:
-    """A decal laid on a tile; it is there again on every repeat."""
-
-    name: str
-    """Of the decal, as "leak" or "leak@3"."""
-    at: tuple[float, float]
-    """Its middle: from the tile's left edge, and down from its upper edge [m]."""
-    side: float = 0.0
-    """Of the decal [m]; 0: as its recipe says."""
 
 
 def decorated(maps: MaterialMaps, decals: Sequence[Decal], size: int = SIZE, folder: str | Path | None = None) -> MaterialMaps:

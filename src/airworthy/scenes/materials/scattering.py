@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
 from airworthy.scenes.materials.canvas import Canvas
 
 
@@ -14,8 +15,8 @@ from airworthy.scenes.materials.canvas import Canvas
 class Strewn:
     """What is on top at each pixel."""
 
-    there: Array
-    """Whether anything lies there, (size, size) bool."""
+    there: ArrayBool
+    """Whether anything lies there, (size, size)."""
     height: Array
     """Of its top [m]; 0 where nothing lies."""
     thing: ArrayIndex
@@ -50,7 +51,7 @@ def strewn(canvas: Canvas, row: Array, column: Array, height: Array, thing: Arra
     index[pixel[top]] = top
     there, safe = index >= 0, np.where(index >= 0, index, 0)
 
-    def laid(values: Array) -> Array:
+    def laid(values: Any) -> Any:
         return np.where(there, values[safe], 0).reshape(size, size)
 
     return Strewn(there.reshape(size, size), laid(height), laid(thing), laid(along), laid(across))

@@ -10,8 +10,8 @@ import numpy as np
 
 from airworthy.core.errors import unknown_name
 from airworthy.geometry import Box, Mesh
-from airworthy.scenes.materials.library import SIZE, Decal, MaterialRecipe, card, material_recipe, with_material
-from airworthy.scenes.record import Instance, Material, Quaternion, Scene, Sky, Sun, Vector3
+from airworthy.scenes.materials.library import SIZE, MaterialRecipe, card, material_recipe, with_material
+from airworthy.scenes.record import Decal, Instance, Material, Quaternion, Scene, Sky, Sun, Vector3
 from airworthy.scenes.viewpoints import Viewpoint, look_at
 
 __all__ = ["swatch"]
