@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +30,13 @@ from airworthy.scenes.materials import (
     MaterialMaps,
     card,
     decorated,
+    library,
     material_maps,
     material_names,
     material_recipe,
     scene_with_materials,
     with_material,
 )
-from airworthy.scenes.materials import library
 from airworthy.scenes.materials.canvas import Canvas
 from airworthy.scenes.materials.layers import LUMINANCE, decoded, occluded
 from airworthy.scenes.materials.swatches import swatch
@@ -177,8 +178,8 @@ def test_mean_albedo_is_within_what_was_measured(name: str) -> None:
         assert mean == pytest.approx(recipe.albedo, abs=0.01), variant
 
 
-NATURAL = [name for name in TILED if name not in ("cloth", "glass", "steel", "tile", "tread_plate")]
-"""What is not made to a pattern of one period, nor without pattern."""
+NATURAL = [name for name in TILED if name not in ("brick", "cloth", "glass", "steel", "tile", "tread_plate")]
+"""What is not laid to one period, nor without pattern."""
 
 
 @pytest.mark.parametrize("name", NATURAL)
@@ -190,7 +191,7 @@ def test_albedo_has_the_spectrum_of_natural_images(name: str) -> None:
 
 
 def spectrum_slope(image: Array) -> float:
-    """Return the slope of the radial mean of power over frequency, both as logarithms, from 4 cycles to a quarter of the side."""
+    """Return the slope of the radial mean of power over frequency, logarithms of both, from 4 cycles to size / 4."""
     size = len(image)
     power = np.abs(np.fft.fft2(image - image.mean())) ** 2
     axis = np.fft.fftfreq(size, 1.0 / size)
@@ -199,7 +200,7 @@ def spectrum_slope(image: Array) -> float:
     # Evenly in the logarithm: else the many fine frequencies alone would decide.
     edges = np.geomspace(4, size / 4, 9)
     middle = np.sqrt(edges[1:] * edges[:-1])
-    level = [mean[int(np.ceil(a)) : int(np.ceil(b))].mean() for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    level = [mean[int(np.ceil(a)) : int(np.ceil(b))].mean() for a, b in pairwise(edges)]
     return float(np.polyfit(np.log(middle), np.log(level), 1)[0])
 
 
@@ -263,9 +264,9 @@ def test_unknown_names_are_refused_with_the_closest() -> None:
         material_recipe("brick@x")
     with pytest.raises(AirworthyError, match="`size` is 8; expected an integer from 64 to 2048"):
         material_maps("brick", 8)
-    with pytest.raises(AirworthyError, match="has the albedo 0.9; expected 0.2 to 0.4"):
+    with pytest.raises(AirworthyError, match=r"has the albedo 0.9; expected 0.2 to 0.4"):
         replace(material_recipe("brick"), albedo=0.9)
-    with pytest.raises(AirworthyError, match="wear 1.5; expected more than 0 m, and 0 to 1"):
+    with pytest.raises(AirworthyError, match=r"wear 1.5; expected more than 0 m, and 0 to 1"):
         replace(material_recipe("brick"), wear=1.5)
 
 
@@ -291,7 +292,7 @@ def test_maps_are_kept_and_damage_is_made_good(tmp_path: Path, monkeypatch: pyte
 def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     library._kept.cache_clear()
-    with pytest.warns(AssetWarning, match="Maps of 'steel' could not be kept and will be made again"):
+    with pytest.warns(AssetWarning, match=r"Maps of 'steel' could not be kept and will be made again"):
         material_maps("steel", 64, tmp_path / "file" / "cache")
     library._kept.cache_clear()
 

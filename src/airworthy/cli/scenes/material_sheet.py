@@ -38,8 +38,8 @@ def write_sheet(names: Sequence[str], path: Path, cell: int, columns: int, map_s
         sheet.paste(Image.fromarray(picture(name, cell, map_size)), (x, y))
         draw.text((x + 4, y + cell + 3), name, fill=(40, 40, 40))
     make_folder(path.parent)
-    # Of JPEG, which a page can afford; other formats take no quality.
-    sheet.save(path, **({"quality": 80} if path.suffix.lower() in (".jpg", ".jpeg") else {}))
+    # JPEG and WebP, so that a page can afford it; PNG takes no quality.
+    sheet.save(path, quality=80)
     return path
 
 

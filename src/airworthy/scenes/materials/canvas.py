@@ -215,7 +215,7 @@ class Canvas:
             return self.traced(np.zeros((0, 2)), np.zeros(0), np.zeros(0), reach)
         return self.traced(np.concatenate(rows), np.concatenate(widths), np.concatenate(along), reach)
 
-    def streaks(self, label: str, source: Array, length: float, spread: float = 0.004) -> Array:
+    def streaks(self, label: str, source: ArrayFloat, length: float, spread: float = 0.004) -> Array:
         """Return what runs down from a source (size, size) in [0, 1]: thinning over `length` metres, swerving a little."""
         swerve = spread * self.noise(f"{label} swerve", 2.0, 3.0, 40.0, (6.0, 1.0))
         gain = np.exp(-self.pixel / length)
@@ -257,6 +257,6 @@ def ramp(colors: Sequence[Rgb], value: Array) -> Array:
     return np.stack([np.interp(at, np.arange(len(stops)), stops[:, k]) for k in range(3)], -1)
 
 
-def shaded(image: Array, factor: Array) -> Array:
+def shaded(image: Array, factor: ArrayFloat) -> Array:
     """Return colours times a field."""
     return np.asarray(image * factor[..., None])

@@ -24,12 +24,12 @@ def asphalt(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     shown = smooth(0.0, 0.5, dome) * (bare < 0.25 + 0.5 * wear)
     grain, cloud = canvas.noise("grain", 0.3, 40.0), canvas.noise("cloud", 2.1, 1.5)
     stone = ramp(c["stone"], rng.random(len(cell.point))[cell.index])
-    image = over(shaded(_flat(canvas, c["binder"][0]), 1.0 + 0.16 * grain), stone, 0.5 * shown)
+    image = over(shaded(_flat(canvas, c["binder"][0]), 1.0 + 0.10 * grain), stone, 0.5 * shown)
     track = 0.5 - 0.5 * np.cos(4.0 * np.pi * canvas.column / canvas.tile)
     image = shaded(
         image,
         np.clip(
-            1.0 + 0.16 * cloud + 0.10 * wear * track * (1 + 0.3 * canvas.noise("track", 2.0, 2.0, 40.0, (4.0, 1.0))), 0.3, 2.0
+            1.0 + 0.27 * cloud + 0.10 * wear * track * (1 + 0.3 * canvas.noise("track", 2.0, 2.0, 40.0, (4.0, 1.0))), 0.3, 2.0
         ),
     )
     oil = smooth(0.86, 1.0, canvas.rank(canvas.noise("oil", 2.7, 2.0, 90.0))) * wear
@@ -162,7 +162,7 @@ def grass(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
         above = grown.there & (grown.height > height)
         image, height = np.where(above[..., None], tone, image), np.where(above, grown.height, height)
     deep = canvas.rank(canvas.blurred(height, 0.0015))
-    image = shaded(image, (0.3 + 0.85 * deep**0.8) * np.clip(1.0 + 0.22 * clump, 0.4, 1.8))
+    image = shaded(image, (0.3 + 0.85 * deep**0.8) * np.clip(1.0 + 0.31 * clump, 0.4, 1.8))
     return Layers(image, height * 0.6, 0.85)
 
 

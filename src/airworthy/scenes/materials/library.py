@@ -224,7 +224,8 @@ def material_maps(recipe: str | MaterialRecipe, size: int = SIZE, folder: str | 
 
 @lru_cache(maxsize=64)
 def _kept(text: str, size: int, folder: str, name: str) -> MaterialMaps:
-    recipe = MaterialRecipe(**{key: tuple(v) if key in ("tint", "albedo_range") else v for key, v in json.loads(text).items()})
+    body: dict[str, Any] = json.loads(text)
+    recipe = MaterialRecipe(**{**body, "tint": tuple(body["tint"]), "albedo_range": tuple(body["albedo_range"])})
     path = Path(folder) / f"{name}_{sha256(f'{text} {size} {_code()}')[:32]}.safetensors"
     if path.is_file():
         try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from airworthy.core.errors import unknown_name
-from airworthy.geometry import Box, Mesh
+from airworthy.geometry import Box, Mesh, Shape
 from airworthy.scenes.materials.library import SIZE, MaterialRecipe, card, material_recipe, with_material
 from airworthy.scenes.record import Decal, Instance, Material, Quaternion, Scene, Sky, Sun, Vector3
 from airworthy.scenes.viewpoints import Viewpoint, look_at
@@ -95,7 +95,7 @@ def round_card(radius: float, height: float, tile: float, sides: int = 96) -> Me
 
 def _card(place: Scene, item: MaterialRecipe, size: int) -> tuple[Scene, Viewpoint]:
     side = item.tile
-    shapes = {"card": card(side, side), "back": Box((400.0 * side, 0.1, 400.0 * side))}
+    shapes: dict[str, Shape] = {"card": card(side, side), "back": Box((400.0 * side, 0.1, 400.0 * side))}
     things = (
         Instance("card", (0.0, 0.0, 0.0), _turned(0.12), materials=("shown",)),
         Instance("back", (0.0, 60.0 * side, 0.0), materials=("grey",)),
@@ -136,7 +136,7 @@ def _window(place: Scene, item: MaterialRecipe, size: int) -> tuple[Scene, Viewp
     wall = replace(wall, materials={**wall.materials, "frame": Material((0.62, 0.61, 0.57, 1.0), roughness=0.5)})
     bar, pane = 0.05, (0.42, 0.55)
     wide, high = 2.0 * pane[0] + 1.5 * bar, pane[1] + bar
-    shapes = {
+    shapes: dict[str, Shape] = {
         "pane": Box((pane[0], 0.01, pane[1])),
         "post": Box((0.5 * bar, 0.04, high)),
         "rail": Box((wide, 0.04, 0.5 * bar)),

@@ -94,7 +94,7 @@ def masonry(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     pick = rng.random(count)
     tone = ramp(c["brick"], pick[number] * 0.999)
     tone = shaded(
-        tone, np.clip(rng.normal(1.0, 0.11, count)[number] + 0.17 * canvas.noise("fire", 2.2, 3.0) + 0.06 * grit, 0.35, 2.0)
+        tone, np.clip(rng.normal(1.0, 0.11, count)[number] + 0.15 * canvas.noise("fire", 2.3, 3.0) + 0.03 * grit, 0.35, 2.0)
     )
     # Some were burnt too hot, towards one end.
     hot = (rng.random(count) < n["burnt"])[number] * smooth(-0.8, 0.9, canvas.noise("hot", 2.6, 5.0, 60.0))
