@@ -220,7 +220,7 @@ class Canvas:
         swerve = spread * self.noise(f"{label} swerve", 2.0, 3.0, 40.0, (6.0, 1.0))
         gain = np.exp(-self.pixel / length)
         # A recursive filter down the rows, twice around: the second pass knows what comes in over the edge.
-        out = np.zeros_like(source)
+        out = np.zeros((self.size, self.size))
         level = np.zeros(self.size)
         for k in (*range(self.size), *range(self.size)):
             level = np.maximum(level * gain, source[k])

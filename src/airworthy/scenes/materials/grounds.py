@@ -135,8 +135,8 @@ def grass(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     area = canvas.tile**2
     under = soil(Canvas(f"{canvas.name} soil", canvas.seed, canvas.size, canvas.tile, canvas.wear), n, c)
     image, height = under.albedo, under.height - 0.02
-    dry_place = smooth(-0.6, 1.6, canvas.noise("dry", 2.6, 1.5, 20.0))
-    clump = canvas.noise("clump", 2.2, 2.0)
+    dry_place = smooth(-0.6, 1.6, canvas.noise("dry", 2.2, 4.0, 40.0))
+    clump = canvas.noise("clump", 2.2, 4.5)
     for label, count, rise in (("thatch", 0.5, 0.3), ("blades", 1.0, 1.0)):
         grown = blades(
             canvas,

@@ -26,7 +26,7 @@ def _to_line(coordinate: Array, spacing: float) -> Array:
 def cast(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     """Draw concrete as it comes out of the form-work: panels, joints, tie holes, pores, stains, cracks."""
     wear = canvas.wear
-    cloud, fine = canvas.noise("cloud", 2.6, 1.0, 60.0), canvas.noise("fine", 1.2, 20.0)
+    cloud, fine = canvas.noise("cloud", 2.6, 2.5, 60.0), canvas.noise("fine", 1.2, 20.0)
     panel = np.floor(canvas.column / n["panel_width"]).astype(int)
     tone = canvas.rng("tone").normal(0.0, 0.05, 64)[panel % 64]
     image = ramp(c["body"], np.clip(0.5 + 0.17 * cloud + 0.05 * fine + tone, 0.0, 1.0))
@@ -57,7 +57,7 @@ def cast(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
         0.1, 1.6, canvas.noise("drip", 0.6, 3.0, 60.0, (40.0, 1.0))
     )
     dirt = canvas.streaks("dirt", start, 0.55) * n["drips"]
-    blotch = n["blotch"] * smooth(0.5, 1.0, canvas.rank(canvas.noise("blotch", 3.0, 2.0, 80.0)) + 0.06 * fine)
+    blotch = n["blotch"] * smooth(0.5, 1.0, canvas.rank(canvas.noise("blotch", 2.7, 3.0, 80.0)) + 0.06 * fine)
     image = over(image, image * color(c["dirt"][0]), np.clip(1.1 * wear * dirt + 0.8 * wear * blotch, 0.0, 0.9))
     crack = canvas.cracks("cracks", round(n["cracks"] * wear * canvas.tile), 1.2, 0.0022, 0.02)
     line = np.where(crack.width > 0.0, 1.0 - smooth(0.3, 1.0, crack.distance / np.maximum(1.8 * crack.width, 1e-6)), 0.0)
@@ -94,7 +94,7 @@ def masonry(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     pick = rng.random(count)
     tone = ramp(c["brick"], pick[number] * 0.999)
     tone = shaded(
-        tone, np.clip(rng.normal(1.0, 0.11, count)[number] + 0.15 * canvas.noise("fire", 2.3, 3.0) + 0.03 * grit, 0.35, 2.0)
+        tone, np.clip(rng.normal(1.0, 0.11, count)[number] + 0.15 * canvas.noise("fire", 2.3, 5.0) + 0.03 * grit, 0.35, 2.0)
     )
     # Some were burnt too hot, towards one end.
     hot = (rng.random(count) < n["burnt"])[number] * smooth(-0.8, 0.9, canvas.noise("hot", 2.6, 5.0, 60.0))
@@ -108,9 +108,9 @@ def masonry(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     image = shaded(image, 1.0 - 0.35 * pits)
     # The side of the joint lies in shade and dirt.
     image = shaded(image, 1.0 - (0.18 + 0.25 * wear) * np.exp(-((edge / 0.003) ** 2)))
-    soot = smooth(0.55, 1.0, canvas.rank(canvas.noise("soot", 2.8, 1.0, 40.0, (1.6, 1.0)))) * wear
+    soot = smooth(0.55, 1.0, canvas.rank(canvas.noise("soot", 2.5, 4.0, 60.0, (1.6, 1.0)))) * wear
     image = over(image, image * color(c["dirt"][0]), 0.75 * soot)
-    salt = smooth(0.80, 0.99, canvas.rank(canvas.noise("salt", 2.4, 2.0) + 0.25 * grit)) * wear
+    salt = smooth(0.80, 0.99, canvas.rank(canvas.noise("salt", 2.2, 5.0) + 0.25 * grit)) * wear
     image = over(image, color(c["salt"][0]), 0.5 * salt)
     recess = n["recess"] * (1.0 + 0.15 * canvas.noise("trowel", 2.0, 6.0, 90.0))
     lean = rng.normal(0.0, 0.012, count)[number] * local_r + rng.normal(0.0, 0.005, count)[number] * local_c
@@ -129,7 +129,7 @@ def plaster(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     sand = canvas.noise("sand", 0.6, 40.0)
     float_marks = patch * arcs + (1.0 - patch) * more
     height = n["trowel"] * float_marks + n["sand"] * sand + 0.0012 * canvas.noise("bow", 3.4, 1.5, 8.0)
-    cloud = canvas.noise("cloud", 2.6, 1.0, 90.0)
+    cloud = canvas.noise("cloud", 2.6, 2.5, 90.0)
     image = ramp(c["body"], 0.5 + 0.14 * cloud + 0.05 * float_marks + 0.03 * sand)
     damp = smooth(0.72, 0.98, canvas.rank(canvas.noise("damp", 2.8, 1.5, 60.0, (1.8, 1.0)) + 0.05 * sand)) * wear
     image = over(image, image * color(c["damp"][0]), 0.8 * damp)
