@@ -233,7 +233,8 @@ class Canvas:
 
 def smooth(low: float, high: float, value: Array) -> Array:
     """Return 0 below `low`, 1 above `high`, a smooth cubic between (falling where `low` is the greater)."""
-    t = np.clip((value - low) / (high - low), 0.0, 1.0)
+    # Equal ends, as of what no wear has touched, are a step.
+    t = np.clip((value - low) / ((high - low) or 1e-9), 0.0, 1.0)
     return np.asarray(t * t * (3.0 - 2.0 * t))
 
 

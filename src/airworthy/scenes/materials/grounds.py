@@ -29,7 +29,7 @@ def asphalt(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
     image = shaded(
         image,
         np.clip(
-            1.0 + 0.27 * cloud + 0.10 * wear * track * (1 + 0.3 * canvas.noise("track", 2.0, 2.0, 40.0, (4.0, 1.0))), 0.3, 2.0
+            1.0 + 0.15 * cloud + 0.10 * wear * track * (1 + 0.3 * canvas.noise("track", 2.0, 2.0, 40.0, (4.0, 1.0))), 0.3, 2.0
         ),
     )
     oil = smooth(0.86, 1.0, canvas.rank(canvas.noise("oil", 2.7, 2.0, 90.0))) * wear
@@ -162,7 +162,7 @@ def grass(canvas: Canvas, n: Numbers, c: Colors) -> Layers:
         above = grown.there & (grown.height > height)
         image, height = np.where(above[..., None], tone, image), np.where(above, grown.height, height)
     deep = canvas.rank(canvas.blurred(height, 0.0015))
-    image = shaded(image, (0.3 + 0.85 * deep**0.8) * np.clip(1.0 + 0.31 * clump, 0.4, 1.8))
+    image = shaded(image, (0.3 + 0.85 * deep**0.8) * np.clip(1.0 + 0.24 * clump, 0.4, 1.8))
     return Layers(image, height * 0.6, 0.85)
 
 
