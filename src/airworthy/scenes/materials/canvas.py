@@ -20,7 +20,7 @@ Rgb = Sequence[float]
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellPattern:
     """A division of the square by the nearest of scattered points (Worley, A cellular texture basis function, 1996)."""
 
     nearest: Array
@@ -126,13 +126,13 @@ class Canvas:
 
     def cells(
         self, label: str, count: int, stretch: float = 1.0, bend: tuple[Array, Array] | None = None, jitter: float = 1.0
-    ) -> Cells:
+    ) -> CellPattern:
         """Return cells around about `count` points, each jittered within a grid's field.
 
         Args:
             label: Of the draw.
             count: Of points.
-            stretch: Cells are this much longer down than across.
+            stretch: CellPattern are this much longer down than across.
             bend: Displacement of the places that are asked for, down and right [m].
             jitter: 0: a grid; 1: anywhere within its field.
         """
@@ -149,7 +149,7 @@ class Canvas:
         tree = cKDTree(np.mod(point * squeeze, scale), boxsize=scale)
         distance, index = tree.query(np.mod(place * squeeze, scale), k=2)
         shape = (self.size, self.size)
-        return Cells(distance[:, 0].reshape(shape), distance[:, 1].reshape(shape), index[:, 0].reshape(shape), point)
+        return CellPattern(distance[:, 0].reshape(shape), distance[:, 1].reshape(shape), index[:, 0].reshape(shape), point)
 
     # ---- lines --------------------------------------------------------------------------------------------------------------
 
