@@ -132,7 +132,7 @@ class Canvas:
         Args:
             label: Of the draw.
             count: Of points.
-            stretch: CellPattern are this much longer down than across.
+            stretch: Cells are this much longer down than across.
             bend: Displacement of the places that are asked for, down and right [m].
             jitter: 0: a grid; 1: anywhere within its field.
         """
