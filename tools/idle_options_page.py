@@ -25,7 +25,7 @@ from airworthy.cli.courses.drawing import DRAW_RULES
 from airworthy.cli.learning.synthesize import PLACE_RULES
 from airworthy.cli.learning.train_hover import ROTORS_RULES
 from airworthy.cli.learning.train_task import TASK_RULES
-from airworthy.cli.scenes import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
+from airworthy.cli.scenes import ACTOR_RULES, EXPORT_RULES, MATERIAL_RULES, RENDER_RULES
 from airworthy.cli.view import RULES as VIEW_RULES
 from airworthy.core.idle_options import IdleRule, option_name
 from airworthy.gates.benchmark.config import IDLE_RULES as GATES_RULES
@@ -66,6 +66,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy scenes show, validate, export, render": SOURCE_RULES,
     "airworthy scenes export": (*EXPORT_RULES, *ACTOR_RULES),
     "airworthy scenes render": (*RENDER_RULES, *ACTOR_RULES),
+    "airworthy scenes materials": MATERIAL_RULES,
     "airworthy capture show, align, train": READING_RULES,
     "airworthy capture render": CAPTURE_RULES,
     "airworthy capture align": (*ALIGN_RULES, *LEVEL_RULES),

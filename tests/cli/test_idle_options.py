@@ -23,7 +23,7 @@ from airworthy.cli.learning.synthesize import SynthesizeDatasetConfig
 from airworthy.cli.learning.train_hover import TrainHoverConfig
 from airworthy.cli.learning.train_task import TrainTaskConfig
 from airworthy.cli.main import main
-from airworthy.cli.scenes import ExportSceneConfig, RenderSceneConfig
+from airworthy.cli.scenes import ExportSceneConfig, MaterialsConfig, RenderSceneConfig
 from airworthy.cli.view import ViewConfig
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, idle_options, option_name, refuse_idle, without_idle
@@ -260,6 +260,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_scene_config(RenderSceneConfig, quality="still", bake=True),),
         (_scene_config(RenderSceneConfig, time=1.0), Scene("still")),
     ],
+    "airworthy scenes materials": [(MaterialsConfig(cell=128, columns=3, map_size=256),)],
     "airworthy capture show, align, train": [
         (CaptureReading(every=4), SPLIT),
         (CaptureReading(images="images_2"), UNSPLIT),
@@ -433,6 +434,7 @@ def test_python_calls_refuse_before_anything_is_written(call: Callable[[Path], o
         ("bench smoke --quick", "--quick changes nothing for airworthy bench smoke"),
         ("bench gates --courses line --quick --network oracle --off-grid 5", "--off-grid 5 changes nothing where no network"),
         ("scenes render forest --eye 0 0 1 --target 1 0 1 --view top", "--view top changes nothing with --eye"),
+        ("scenes materials brick --cell 128", "--cell 128 changes nothing without --out"),
         ("scenes render empty_room --time 3", "--time 3 changes nothing in a scene where nothing moves"),
         ("scenes export forest --out x.glb --spacing 0.5", "--spacing 0.5 changes nothing in a file that is no cloud"),
         ("scenes show forest --voxel 0.2", "--voxel 0.2 changes nothing for a scene of the catalogue"),

@@ -20,12 +20,22 @@ if TYPE_CHECKING:
     )
     from airworthy.scenes.formats import export_scene, read_model, read_points, write_points_ply
     from airworthy.scenes.generators import GENERATORS, resample, room_batch, with_level
+    from airworthy.scenes.materials.library import (
+        MaterialRecipe,
+        card,
+        material_maps,
+        material_names,
+        material_recipe,
+        scene_with_materials,
+        with_material,
+    )
     from airworthy.scenes.people import person, walk_path
     from airworthy.scenes.record import (
         DEFAULT_SEMANTICS,
         NO_HIT,
         Actor,
         Beacon,
+        Decal,
         GateFrame,
         Haze,
         Instance,
@@ -51,14 +61,14 @@ else:
     # fmt: on
 
 __all__ = [
-    "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "EditBox", "GateFrame",
-    "Haze", "Instance", "Material", "PointLight", "Pose", "Region", "Scene", "SceneBatch", "SkeletonRecording", "Sky",
-    "SkyVariation", "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor",
-    "add_splats",
-    "brightened", "check_scene", "cropped", "export_scene", "findings", "is_unknown_solid", "look_at", "merged", "person",
-    "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats", "recorded_person",
-    "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators", "scene_names",
-    "skinned_actor", "sky_at", "sky_sun", "standing", "stood", "transformed", "under_sky", "varied", "walk_path",
-    "weather_named", "with_level", "with_surface", "with_unknown",
+    "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "Decal", "EditBox",
+    "GateFrame", "Haze", "Instance", "Material", "MaterialRecipe", "PointLight", "Pose", "Region", "Scene",
+    "SceneBatch", "SkeletonRecording", "Sky", "SkyVariation", "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture",
+    "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "card", "check_scene", "cropped",
+    "export_scene", "findings", "is_unknown_solid", "look_at", "material_maps", "material_names", "material_recipe",
+    "merged", "person", "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats",
+    "recorded_person", "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators",
+    "scene_names", "scene_with_materials", "skinned_actor", "sky_at", "sky_sun", "standing", "stood", "transformed",
+    "under_sky", "varied", "walk_path", "weather_named", "with_level", "with_material", "with_surface", "with_unknown",
     "write_points_ply", "write_scene", "write_skeletons", "write_splats",
 ]  # fmt: skip

@@ -69,6 +69,52 @@ class Material:
     alpha_cutoff: float = 0.0
     """Base colour alpha below this is a hole, also for rays; 0: opaque."""
 
+    def varied(self, seed: int) -> Material:
+        """Return a variant that shares the maps: level, hue, roughness, relief and scale changed as much as looks believable.
+
+        It costs nothing, so that every environment of a batch may have its own; `MaterialRecipe.varied` draws the pattern anew.
+
+        Args:
+            seed: 0 gives the material itself.
+
+        Raises:
+            AirworthyError: The seed is no whole number from 0 on.
+        """
+        from airworthy.scenes.generators.seeding import checked, generator  # which is built of these records
+
+        if checked("seed", seed, 0) == 0:
+            return self
+        level, hue, rough, relief, scale = generator("surface variant", seed).uniform(-1.0, 1.0, 5).tolist()
+        red, green, blue, alpha = self.base_color
+        gain, turn = 1.0 + 0.18 * level, 1.0 + 0.06 * hue
+        tinted = (red * gain * turn, green * gain, blue * gain / turn)
+        # A surface sends no more back than it gets; the hue is kept.
+        over = max(1.0, *tinted)
+        size = 1.0 + 0.1 * scale
+        return replace(
+            self,
+            base_color=(tinted[0] / over, tinted[1] / over, tinted[2] / over, alpha),
+            roughness=min(max(self.roughness * (1.0 + 0.15 * rough), 0.0), 1.0),
+            normal_scale=self.normal_scale * (1.0 + 0.25 * relief),
+            texture_size=self.texture_size * size,
+            # Of what is laid by coordinates; never of a cut-out, whose edge would move.
+            uv_scale=self.uv_scale
+            if self.texture_size > 0.0 or self.alpha_cutoff > 0.0
+            else (self.uv_scale[0] / size, self.uv_scale[1] / size),
+        )
+
+
+@dataclass(frozen=True)
+class Decal:
+    """A decal of the library laid on a tiled material; it is there again on every repeat."""
+
+    name: str
+    """As "leak" or "leak@3"."""
+    at: tuple[float, float]
+    """Its middle: from the tile's left edge, and down from its upper edge [m]."""
+    side: float = 0.0
+    """Of the decal [m]; 0: as its recipe says."""
+
 
 def prefixed_material(material: Material, prefix: str) -> Material:
     """Return a material whose maps are named "PREFIX/..."."""

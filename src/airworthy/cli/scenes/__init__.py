@@ -11,7 +11,7 @@ import sys
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from tyro.conf import Positional
@@ -20,7 +20,7 @@ from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcomm
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import make_folder, write_text
 from airworthy.core.idle_options import IdleRule, refuse_idle
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, write_scene
 from airworthy.scenes.carved import is_unknown_solid
 from airworthy.scenes.checking import description
@@ -59,6 +59,15 @@ STANDARD_SAMPLES = 4
 """Rays per pixel of a picture of standard quality."""
 ACTOR_RULES = (IdleRule(("time",), lambda config, scene: not scene.actors, "in a scene where nothing moves"),)
 """Of both, by the scene."""
+MATERIAL_RULES = (
+    IdleRule(
+        ("cell", "columns", "map_size"),
+        lambda config: config.out is None,
+        "without --out, which draws the sheet",
+        "say where it shall go",
+    ),
+)
+"""Options of `airworthy scenes materials` that change nothing beside the others."""
 
 
 # ---- Files that `airworthy scenes export` writes ----------------------------------------------------------------------------
@@ -129,7 +138,7 @@ def _export_splats(still: Scene, path: Path) -> Path:
 PROG = "airworthy scenes"
 _DESCRIPTION = (
     "List the scenes there are. Also: airworthy scenes show NAME | new FILE | validate FILE | export NAME --out FILE |"
-    " render NAME --out FILE."
+    " render NAME --out FILE | materials [--out FILE]."
 )
 _SAMPLES = 2001
 Format = Literal["", "glb", "obj", "stl", "ply", "dae", "sdf", "pcd", "cloud.ply", "splats.ply", "spz", "toml"]
@@ -233,6 +242,27 @@ class RenderSceneConfig(_Named):
     sky, else 15."""
 
 
+@dataclass(frozen=True)
+class MaterialsConfig:
+    """Which materials, and whether to draw them."""
+
+    names: Positional[tuple[str, ...]] = ()
+    """Names of materials, brick@7 for a variant; none: all of the library."""
+    json: bool = False
+    """Print a JSON list of objects instead of a table."""
+    out: Path | None = None
+    """Image to write: a contact sheet of the materials as the renderer shows them."""
+    cell: Annotated[int, Bound(32, 1024)] = 256
+    """Side of one picture of the sheet [px]."""
+    columns: Annotated[int, Bound(1, 64)] = 6
+    """Pictures in a row of the sheet."""
+    map_size: Annotated[int, Bound(64, 2048)] = 512
+    """Side of the materials' maps [px]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 def main(argv: list[str]) -> int:
     """Run `airworthy scenes`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: Subcommands = {
@@ -242,6 +272,7 @@ def main(argv: list[str]) -> int:
         "validate": (ValidateSceneConfig, _validate, "Read a scene of any kind and check it."),
         "export": (ExportSceneConfig, _export, "Write a scene as a model, a point cloud, a Gazebo world or a scene folder."),
         "render": (RenderSceneConfig, _render, "Render a picture of a scene."),
+        "materials": (MaterialsConfig, _materials, "List the materials of the library, or draw a contact sheet of them."),
     }
     return run_subcommand(PROG, commands, argv)
 
@@ -470,8 +501,7 @@ def _render(config: RenderSceneConfig) -> int:
 
     if not (8 <= config.width <= 16384 and 8 <= config.height <= 16384):
         raise AirworthyError(f"An image of {config.width} x {config.height} pixels: expected 8 to 16384 along each side.")
-    if config.out.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
-        raise AirworthyError(f"--out is {str(config.out)!r}; expected an image that ends in .png, .jpg or .webp.")
+    check_image(config.out)
     refuse_idle(config, RENDER_RULES)
     size, scene = (config.width, config.height), _found(config)
     refuse_idle(config, ACTOR_RULES, scene)
@@ -508,6 +538,34 @@ def _exposure(config: RenderSceneConfig) -> float | None:
     if not -32.0 <= ev <= 32.0:
         raise AirworthyError(f"--exposure is {text!r}; expected auto, or an EV at ISO 100 from -32 to 32.")
     return ev
+
+
+def _materials(config: MaterialsConfig) -> int:
+    from airworthy.scenes.materials import material_names, material_recipe
+
+    refuse_idle(config, MATERIAL_RULES)
+    if config.out is not None:
+        check_image(config.out)
+    found = [(name, material_recipe(name)) for name in config.names or material_names()]
+    if config.json:
+        keys = ("summary", "tile", "albedo", "albedo_range", "source", "wear", "cut")
+        emit_json([{"name": name, **{key: getattr(item, key) for key in keys}} for name, item in found])
+    elif config.out is None:
+        rows = [[name, item.tile, item.albedo, item.summary] for name, item in found]
+        show_table(f"{len(rows)} materials; NAME@SEED varies them", ["name", "tile [m]", "albedo", "what"], rows)
+    if config.out is not None:
+        from airworthy.cli.scenes.material_sheet import write_sheet
+
+        write_sheet([name for name, _ in found], config.out, config.cell, config.columns, config.map_size)
+        if not config.json:
+            print(f"Wrote {config.out} ({len(found)} materials).")
+    return 0
+
+
+def check_image(path: Path) -> None:
+    """Refuse a path whose ending is that of no image; raises AirworthyError."""
+    if path.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
+        raise AirworthyError(f"--out is {str(path)!r}; expected an image that ends in .png, .jpg or .webp.")
 
 
 def _camera(config: RenderSceneConfig) -> Any:

@@ -25,6 +25,7 @@ from airworthy.scenes.formats.model import FileLimits, Skeleton
 from airworthy.scenes.record import (
     Actor,
     Beacon,
+    Decal,
     GateFrame,
     Haze,
     Instance,
@@ -224,6 +225,68 @@ def _entry(key: str, value: Any) -> str:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Materials of the library: a section that names one, and things that name one themselves.
+
+
+@dataclass(frozen=True)
+class LibraryRow:
+    """What a material of a scene file says of the library; its other keys are those of `Material`."""
+
+    library: str
+    """Name of a recipe: "brick", or "brick@7" for a variant."""
+    map_size: int = 512
+    """Side of its maps [px]."""
+    decals: tuple[Decal, ...] = ()
+    """Laid on every tile, the lowest first."""
+    by_coordinates: bool = False
+    """Laid by the texture coordinates of meshes, one tile to 1."""
+
+
+def library_material(value: Any, name: str, where: str) -> tuple[Material, dict[str, Texture]]:
+    """Return a material of the library with the values that the file changes, and its textures; raises AssetError.
+
+    Args:
+        value: The section.
+        name: Of the material in the scene.
+        where: Names the section in messages.
+    """
+    from airworthy.scenes.materials.library import with_material
+
+    body = dict(SCHEMA.table(value, where))
+    own = [item.name for item in fields(LibraryRow)]
+    plain = [item.name for item in fields(Material)]
+    for key in body:
+        if key not in own and key not in plain:
+            raise unknown_key(key, [*own, *plain], where)
+    row: LibraryRow = SCHEMA.record(LibraryRow, {key: body[key] for key in own if key in body}, where)
+    more = {key: SCHEMA.decode(hints(Material)[key], body[key], f"{where}.{key}") for key in plain if key in body}
+    try:
+        made = with_material(Scene(""), row.library, name, row.map_size, row.decals, row.by_coordinates)
+    except AirworthyError as error:
+        raise AssetError(f"{where}: {error}") from None
+    return replace(made.materials[name], **more), made.textures
+
+
+def with_named_materials(scene: Scene, where: str) -> Scene:
+    """Return a scene that holds the materials which its things name as "library:NAME"; raises AssetError.
+
+    Args:
+        scene: The scene.
+        where: Names the file in messages.
+    """
+    things = (*scene.instances, *(part for actor in scene.actors for part in actor.parts))
+    if not any(name.startswith("library:") for item in things for name in item.materials):
+        return scene
+    from airworthy.scenes.materials.library import scene_with_materials
+
+    try:
+        return scene_with_materials(scene)
+    except AirworthyError as error:
+        raise AssetError(f"{where}: {error}") from None
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 VERSION = 1
 """Version of the file form; a reader of version n also reads n - 1."""
 SCENE_FILE = "scene.toml"
@@ -392,7 +455,14 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
     cache: dict[str, _assets.Arrays] = {}
     shapes = {k: _shape(v, folder, cache, f"{where}: shapes.{k}") for k, v in _items(body, "shapes", where)}
     textures = {k: _texture(v, folder, f"{where}: textures.{k}") for k, v in _items(body, "textures", where)}
-    materials = {k: SCHEMA.record(Material, v, f"{where}: materials.{k}") for k, v in _items(body, "materials", where)}
+    materials = {}
+    for k, v in _items(body, "materials", where):
+        label = f"{where}: materials.{k}"
+        if "library" in SCHEMA.table(v, label):
+            materials[k], maps = library_material(v, k, label)
+            textures = {**maps, **textures}
+        else:
+            materials[k] = SCHEMA.record(Material, v, label)
     skeletons = {k: _skeleton(v, folder, f"{where}: skeletons.{k}") for k, v in _items(body, "skeletons", where)}
     instances = tuple(SCHEMA.record(Instance, with_yaw(row, label), label) for label, row in _rows(body, "instances", where))
     clouds = read_clouds(_items(body, "clouds", where), folder, where)
@@ -418,7 +488,7 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
     actors: list[Actor | ActorKit] = [actor_from_table(row, folder, label) for label, row in _rows(body, "actors", where)]
     for actor in actors:
         made = _joined(made, actor, where)
-    return made
+    return with_named_materials(made, where)
 
 
 def _joined(scene: Scene, actor: Actor | ActorKit, where: str) -> Scene:
@@ -448,7 +518,9 @@ def _kind(value: Any, kinds: list[str], where: str) -> tuple[str, dict[str, Any]
 
 
 def _shape(value: Any, folder: Folder, cache: dict[str, _assets.Arrays], where: str) -> Shape:
-    kind, body = _kind(value, [*_SOLIDS, "mesh"], where)
+    kind, body = _kind(value, [*_SOLIDS, "mesh", "card"], where)
+    if kind == "card":
+        return _card(body, where)
     if kind != "mesh":
         solid: Shape = SCHEMA.record(_SOLIDS[kind], body, where)
         return solid
@@ -468,6 +540,19 @@ def _shape(value: Any, folder: Folder, cache: dict[str, _assets.Arrays], where: 
     if part not in shapes and not (part == "" and len(shapes) == 1):
         raise _assets.unknown_asset("part", part, shapes, f"{where}.file")
     return shapes[part] if part else next(iter(shapes.values()))
+
+
+def _card(body: dict[str, Any], where: str) -> Shape:
+    from airworthy.scenes.materials.library import card
+
+    for key in body:
+        if key != "size":
+            raise unknown_key(key, ["kind", "size"], where)
+    width, height = SCHEMA.decode(tuple[float, float], body.get("size", [1.0, 1.0]), f"{where}.size")
+    try:
+        return card(width, height)
+    except AirworthyError as error:
+        raise AssetError(f"{where}: {error}") from None
 
 
 def _texture(value: Any, folder: Folder, where: str) -> Texture:
