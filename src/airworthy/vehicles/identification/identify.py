@@ -31,6 +31,7 @@ from airworthy.vehicles.identification.excitation import advice, pulled, told_by
 from airworthy.vehicles.identification.importance import sample_fit
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
+from airworthy.vehicles.identification.plant import slowest_lag
 from airworthy.vehicles.identification.predict import cut_windows, predict
 from airworthy.vehicles.identification.refine import Fit, FitProblem, refine
 from airworthy.vehicles.identification.result import (
@@ -105,11 +106,16 @@ def identify(
     refuse_unlike([g.signals for g in gathered])
     notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered])]
     base = _spun(base, gathered)
+    for g in gathered:
+        g.settle(slowest_lag(base))
     told = told_by([g.findings for g in gathered])
     told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
     fitted, held = _split([g.signals for g in gathered], bool(holdout))
     if holdout:
-        held = [_Gathered(log, base, (), ()).signals for log in holdout]
+        judges = [_Gathered(log, base, (), ()) for log in holdout]
+        for g in judges:
+            g.settle(slowest_lag(base))
+        held = [g.signals for g in judges]
     hover = float(np.mean([_hover(flight) for flight in fitted]))
     say(f"{sum(f.usable_time for f in fitted):.1f} s are fitted, {sum(f.usable_time for f in held):.1f} s held out")
     rested = [g.rested for g in gathered]
@@ -120,14 +126,14 @@ def identify(
         begin = start_values(fitted, base, hover, square, quick or not told["turns"], told["turns"])
         parameters = believed_parameters(base, known, rested, hover, told, trusted, square)
         say(f"{structure}: lag {1e3 * begin.lag:.0f} ms, dead time {1e3 * begin.delay:.0f} ms by the grid")
-        fit = _fitted(fitted, parameters, begin, told, known, quick, say)
+        fit = _fitted(_settled(fitted, begin), parameters, begin, told, known, quick, say)
         fits[structure] = (_left_over(fit), begin, parameters, fit)
     structure = min(fits, key=lambda s: fits[s][0])
     _, begin, parameters, fit = fits[structure]
     if not quick:
         fit, sampled = sample_fit(fit, seed, say)
         notes.append(sampled.sentence([item.label for item in parameters.items]))
-    table = _table(fitted, held, fit, begin, told) if held else None
+    table = _table(fitted, _settled(held, begin), fit, begin, told) if held else None
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fitted, fit)
     gauge = known.vehicle is None or base.extra.get("gauge") == "nominal"
@@ -218,6 +224,23 @@ class _Gathered:
         if log.has("voltage") and float(np.ptp(np.nan_to_num(log.stream("voltage").values))) == 0.0:
             self.notes.append(f"{log.name}: the voltage is constant, so it was not measured, and no sag is told.")
 
+    def settle(self, lag: float) -> None:
+        """Leave out where rotor states are not known yet, and say so.
+
+        Args:
+            lag: Believed of the rotors [s].
+
+        Raises:
+            AirworthyError: Nothing is left.
+        """
+        before, self.signals = self.signals, self.signals.settled(lag)
+        self.notes += [f"{self.signals.name}: {said}" for said in before.left_out(self.signals)]
+        if not self.signals.spans:
+            raise AirworthyError(
+                f"Log {self.signals.name!r}: its commands break off so often that rotor speeds are known nowhere; log them"
+                " without gaps."
+            )
+
     def _order(self, log: Log, base: Vehicle) -> None:
         arms = np.array([rotor.position for rotor in base.rotors]) - np.array(base.center_of_mass)
         spins = -np.array([float(rotor.spin) for rotor in base.rotors])
@@ -266,6 +289,18 @@ def _split(flights: Sequence[FlightSignals], whole: bool) -> tuple[list[FlightSi
         fitted.append(first)
         held.append(last)
     return fitted, held
+
+
+def _settled(flights: Sequence[FlightSignals], begin: StartValues) -> list[FlightSignals]:
+    """Return flights without what lies within some lags of breaks in their commands, now that the lag is about known."""
+    found = [flight.settled(begin.lag, begin.delay) for flight in flights]
+    for flight in found:
+        if not flight.spans:
+            raise AirworthyError(
+                f"Log {flight.name!r}: its commands break off so often that rotors, with a lag of {1e3 * begin.lag:.0f} ms, are"
+                " known nowhere; log them without gaps."
+            )
+    return found
 
 
 def _hover(flight: FlightSignals) -> float:

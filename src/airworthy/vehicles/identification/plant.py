@@ -18,7 +18,7 @@ from airworthy.vehicles.check import inertia_matrix
 from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Vehicle
 
-__all__ = ["Plant", "plant_of", "stacked"]
+__all__ = ["Plant", "plant_of", "slowest_lag", "stacked"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,3 +115,20 @@ def _response(vehicle: Vehicle) -> Array:
     rotor = vehicle.rotors[0]
     full = rotor.speed_max
     return np.array([value * (full if k % 2 else 1.0) for k, value in enumerate(rotor.response.rise + rotor.response.fall)])
+
+
+def slowest_lag(vehicle: Vehicle) -> float:
+    """Return the longest time constant of a vehicle's rotors, rise or fall, where they carry its weight [s].
+
+    Args:
+        vehicle: Whose rotors may differ; of one that they cannot carry half of their range counts.
+    """
+    from airworthy.vehicles.trim import rotor_state_for_thrust
+
+    share, slowest = vehicle.mass * vehicle.gravity / vehicle.rotor_count, 0.0
+    for rotor in vehicle.rotors:
+        state = min(abs(rotor_state_for_thrust(rotor, share)), rotor.speed_max)
+        state = state if np.isfinite(state) and state > 0.0 else 0.5 * rotor.speed_max
+        for a, b in (rotor.response.rise, rotor.response.fall):
+            slowest = max(slowest, 1.0 / max(a + 2.0 * b * state, 1e-6))
+    return slowest

@@ -16,6 +16,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream
+from airworthy.logs.quality import GAP_PERIODS
 
 __all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals", "refuse_rates"]
 
@@ -37,6 +38,8 @@ PASSES, PASS_END = 8, 3e-5
 """How often, at most, and the largest move of a state that ends it."""
 LATTICE = 0.002
 """Period of the lattice of commands that come faster [s]."""
+SETTLE_LAGS = 5.0
+"""Lags behind a break in the commands after which rotor states are known to 0.7 % of what they were wrong by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +221,9 @@ class FlightSignals:
     """The commands at their own stamps, as logged, (n, rotors)."""
     spans: tuple[tuple[float, float], ...]
     """Parts that may be used, from and to [s]."""
+    breaks: tuple[float, ...] = ()
+    """Where commands begin anew after some that nobody knows: the first one of a log that starts in the air, those behind gaps
+    and behind where the clock went back [s]. Rotor states are guessed there, and right some lags later."""
 
     @property
     def usable_time(self) -> float:
@@ -230,6 +236,36 @@ class FlightSignals:
         spans = tuple((a, b) for a, b in cut if b > a)
         command = self.command.between(spans[0][0] - LEAD, spans[-1][1]) if spans else self.command
         return replace(self, command=command, spans=spans)
+
+    def settled(self, lag: float, delay: float = 0.0) -> FlightSignals:
+        """Return the same without the parts of its spans in which rotor states are not known yet.
+
+        Args:
+            lag: Of the rotors [s].
+            delay: Dead time of the commands [s].
+        """
+        wait = SETTLE_LAGS * max(lag, 0.0) + max(delay, 0.0)
+        spans = self.spans
+        for begun in self.breaks:
+            parts = [part for a, b in spans for part in ((a, min(b, begun)), (max(a, begun + wait), b))]
+            spans = tuple((a, b) for a, b in parts if b > a)
+        return replace(self, spans=spans)
+
+    def left_out(self, settled: FlightSignals) -> tuple[str, ...]:
+        """Return what was left out until rotor states were known, a sentence; nothing where nothing was.
+
+        Args:
+            settled: What `settled` made of this.
+        """
+        less = self.usable_time - settled.usable_time
+        if less <= 0.0:
+            return ()
+        ends = [b for _, b in self.spans]
+        count = sum(any(begun < b for b in ends) for begun in self.breaks)
+        return (
+            f"Commands begin anew {f'{count} times' if count > 1 else 'once'} (a gap, a clock that went back, a log that starts in"
+            f" the air): {less:.2g} s behind are left out, until rotor speeds are known.",
+        )
 
     def ordered(self, order: tuple[int, ...]) -> FlightSignals:
         """Return the same with commands in another order, as `HeldCommand.ordered`."""
@@ -262,7 +298,26 @@ def flight_signals(log: Log, segments: LogSegments, gyro_bias: Array | None = No
         gyro = Readings(gyro.time, gyro.values - gyro_bias)
     spans = tuple((span.start, span.stop) for span in segments.usable)
     command, commanded = _command(log)
-    return FlightSignals(log.name, command, gyro, _readings(log, log.stream("accelerometer")), commanded, spans)
+    breaks = _breaks(log.stream("motor_command"))
+    return FlightSignals(log.name, command, gyro, _readings(log, log.stream("accelerometer")), commanded, spans, breaks)
+
+
+def _breaks(stream: LogStream) -> tuple[float, ...]:
+    """Times from which on commands are known again."""
+    good = np.isfinite(stream.time)
+    time, values = stream.time[good], np.nan_to_num(stream.values[good])
+    if len(time) < 2:
+        return ()
+    kept = np.flatnonzero(np.concatenate([[True], time[1:] > np.maximum.accumulate(time)[:-1]]))
+    steps = np.diff(time[kept])
+    found = kept[1:][steps > GAP_PERIODS * float(np.median(steps))].tolist() if steps.size else []
+    for back in np.flatnonzero(np.diff(time) < 0.0).tolist():
+        # The next one that goes on.
+        found += kept[np.searchsorted(kept, back + 1) :][:1].tolist()
+    # Rotors of a log that begins with motors that stand do stand.
+    if np.any(values[0]):
+        found.append(0)
+    return tuple(sorted({float(time[k]) for k in found}))
 
 
 def _ascending(stream: LogStream) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from airworthy.logs.checks import rest_noise
 from airworthy.logs.motor_speeds import speed_faults
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.identification.agreement import refuse_orders, refuse_unlike
+from airworthy.vehicles.identification.plant import slowest_lag
 from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals, refuse_rates
 
 __all__ = ["Feed", "ReadyFlight", "ready_flights"]
@@ -128,7 +129,21 @@ def _ready(
     if order is not None and order != tuple(range(len(order))):
         signals = signals.ordered(order)
         fed = None if fed is None else Readings(fed.time, fed.values[:, list(order)])
+    if fed is None:
+        signals = _settled(signals, vehicle, notes)
     return ReadyFlight(log.name, signals, segments, fed, None, force, order, tuple(missing), tuple(notes))
+
+
+def _settled(signals: FlightSignals, vehicle: Vehicle, notes: list[str]) -> FlightSignals:
+    """Leave out where the states of rotors that follow commands are not known yet, as `identify` does."""
+    found = signals.settled(slowest_lag(vehicle), vehicle.command_delay)
+    notes += signals.left_out(found)
+    if not found.spans:
+        raise AirworthyError(
+            f"Log {signals.name!r}: its commands break off so often that the rotors of {vehicle.name}, with their lag, are known"
+            " nowhere; log them without gaps."
+        )
+    return found
 
 
 def _shortened(segments: LogSegments, notes: list[str]) -> LogSegments:
