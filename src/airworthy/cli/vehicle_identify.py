@@ -58,6 +58,11 @@ class IdentifyConfig:
     """Parts to leave out, START:STOP in seconds."""
     holdout: tuple[Path, ...] = ()
     """Logs that judge and are not fitted; without any, the last third of each flight judges."""
+    feed: Literal["auto", "speeds", "commands"] = "auto"
+    """What rotors follow in the fit: "speeds" as they were measured, "commands", or "auto": speeds where every log has good
+    ones."""
+    order: str = ""
+    """Column of the logs' commands of each rotor, as "1 2 3 4", where too few turns tell it."""
     method: Literal["joint", "eschmann2024"] = "joint"
     """"eschmann2024" is the published procedure, for comparison: four rotors, no dead time, no errors, no vehicle written."""
     gravity_as_published: bool = False
@@ -105,6 +110,8 @@ def run(config: IdentifyConfig) -> int:
         use=_parts(config.use, "--use"),
         skip=_parts(config.skip, "--skip"),
         holdout=judges,
+        feed=config.feed,
+        order=_order(config.order),
         name="identified" if config.out is None else config.out.stem,
         say=(lambda _: None) if config.json else (lambda text: print(f"  {text}", flush=True)),
     )
@@ -158,6 +165,13 @@ def _known(config: IdentifyConfig) -> Known:
     )
 
 
+def _order(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.replace(",", " ").split())
+    except ValueError:
+        raise AirworthyError(f"--order is {text!r}; expected the column of each rotor, as 1 2 3 4.") from None
+
+
 def _parts(texts: tuple[str, ...], option: str) -> list[tuple[float, float]]:
     made = []
     for text in texts:
@@ -189,7 +203,7 @@ _UNITS = {
     "mass": "kg", "thrust": "N", "thrust_linear": "1", "torque_ratio": "m", "lag": "s", "command_delay": "s",
     "inertia_xx": "kg m^2", "inertia_yy": "kg m^2", "inertia_zz_ratio": "1", "center_x": "m", "center_y": "m", "damping": "1/s",
     "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad", "drag_height": "m",
-    "force_delay": "s",
+    "force_delay": "s", "speed_delay": "s", "fall_ratio": "1",
 }  # fmt: skip
 
 
@@ -203,9 +217,9 @@ def _print(found: Identified) -> None:
     rows = [_row(v) for v in (*found.values, *found.sensor)]
     show_table("Values (thrust of a rotor in hover)", ("value", "is", "+-", "unit", "that is", "share"), rows)
     low, high, lower, higher = (1e3 * v for v in found.start.near)
-    print(
-        f"Lag by the force alone: {low:.0f} to {high:.0f} ms (rms within 1 % of the least), {lower:.0f} to {higher:.0f} (5 %)."
-    )
+    if found.motors is None:
+        near = f"{low:.0f} to {high:.0f} ms (rms within 1 % of the least), {lower:.0f} to {higher:.0f} (5 %)"
+        print(f"Lag by the force alone: {near}.")
     print(f"Rotors respond by the {found.structure}; hover at {100.0 * found.hover:.1f} % of full command.")
     points = [(100.0 * command, thrust, sd) for command, thrust, sd in found.curve]
     show_table("Thrust of a rotor", ("command [%]", "thrust [N]", "+-"), points)

@@ -150,7 +150,9 @@ def test_a_clock_that_starts_anew(flown: Log) -> None:
 def test_errors_behind_lost_samples_are_those_of_any_window(flown: Log) -> None:
     time = flown.stream("gyro").time
     keep = np.abs(time - 6.0) > 0.15
-    found = validated(replace(flown, streams=tuple(replace(s, time=s.time[keep], values=s.values[keep]) for s in flown.streams)))
+    found = validated(
+        replace(flown, streams=tuple(replace(s, time=s.time[keep], values=s.values[keep]) for s in flown.streams))
+    )
     sound(found)
     assert (found.windows.start > 6.15).any()
     assert found.errors["rate"]["vehicle"].max() < 0.03

@@ -14,7 +14,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.plant import Plant, plant_of, stacked
-from airworthy.vehicles.record import UNCERTAIN, RotorResponse, Vehicle
+from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Vehicle
 from airworthy.vehicles.trim import rotor_state_for_thrust
 from airworthy.vehicles.uncertainty import uncertain_values, with_values
 
@@ -26,6 +26,10 @@ AIR = "drag_height"
 """Height of the point where drag acts over the centre of mass [m]: blades that flap and discs in a wind turn the vehicle."""
 LATE = "force_delay"
 """By which the accelerometer is later than the gyro [s]."""
+SPEEDS_LATE = "speed_delay"
+"""By which measured rotor speeds are later than the gyro [s]."""
+FALL = "fall_ratio"
+"""Lag of rotors that slow down over that of rotors that speed up [1]."""
 PER_FLIGHT = ("turn_x", "turn_y", "turn_z", "force_x", "force_y", "force_z")
 """Angular acceleration that no rotor tells [rad/s^2] and bias of the accelerometer [m/s^2], of each flight."""
 
@@ -51,6 +55,10 @@ DRAG_HEIGHT_SHARE = 0.5
 """Deviation of the height where drag acts, over the arm."""
 FORCE_DELAY_SD = 0.004
 """Of an accelerometer's delay against the gyro [s]: the difference of a low-pass of 30 Hz and one of 80 is 4.7 ms."""
+SPEED_DELAY_SD = 0.004
+"""Of measured speeds [s]: a sensor that counts passes of blades tells the mean of one to some periods."""
+FALL_SD = 0.3
+"""Of the logarithm of fall over rise: brushed motors coast, and those of published vehicles fall 0.7 to 2.1 times as slowly."""
 TILT_SD = math.radians(1.5)
 TURN_SHARE = 0.1
 """Moment about z that no rotor tells, over inertia: so much of gravity over the arm."""
@@ -131,7 +139,9 @@ class Parameters:
         """Return the vehicle of a vector; it is not checked."""
         made = with_values(self.base, self.values(theta), self.state)
         height = (*made.drag.center[:2], float(theta[self.place(AIR)]))
-        return replace(made, drag=replace(made.drag, center=height))
+        ratio = math.exp(min(float(theta[self.place(FALL)]), 50.0))
+        rotors = tuple(_falling(rotor, ratio) for rotor in made.rotors)
+        return replace(made, rotors=rotors, drag=replace(made.drag, center=height))
 
     def plant(self, theta: Array, flight: int) -> Plant:
         """Return what predicts a flight with each of several vectors.
@@ -159,6 +169,7 @@ class Parameters:
             turn_offset=np.array([[of.get(f"turn_{axis}", 0.0) for axis in "xyz"]]),
             force_offset=np.array([[of.get(f"force_{axis}", 0.0) for axis in "xyz"]]),
             force_delay=np.array([of.get(LATE, 0.0)]),
+            speed_delay=np.array([of.get(SPEEDS_LATE, 0.0)]),
         )
 
 
@@ -170,6 +181,7 @@ def believed_parameters(
     told: Mapping[str, bool],
     trusted: Sequence[str] = (),
     square: bool = False,
+    apart: bool = False,
 ) -> Parameters:
     """Return what is fitted, with priors.
 
@@ -181,11 +193,14 @@ def believed_parameters(
         told: By name of a value: whether the logs can tell it.
         trusted: Values of which the base itself tells the prior's mean.
         square: Whether rotors respond by the square of their speeds; else by the first power.
+        apart: Whether the lags of rise and fall are fitted apart; else they are one, where the logs tell a lag at all.
     """
     assert known.mass is not None
     mass, mass_sd = known.mass
+    fall = base.rotors[0].response
     full = float(np.mean([rotor.speed_max for rotor in base.rotors]))
     state = full * hover
+    believed_ratio = _rate(fall.rise, state) / _rate(fall.fall, state) if "lag" in trusted else 1.0
     base = _responding(_hovering(replace(base, mass=mass), state), state, square)
     believed = uncertain_values(base, state)
     arm = float(np.mean([math.hypot(*rotor.position[:2]) for rotor in base.rotors]))
@@ -212,6 +227,12 @@ def believed_parameters(
     free.append(told.get(AIR, False))
     items.append(Parameter(LATE, 0.0, FORCE_DELAY_SD))
     free.append(told.get("turns", False) and told.get("lag", False))
+    items.append(Parameter(SPEEDS_LATE, 0.0, SPEED_DELAY_SD))
+    free.append(False)
+    # One lag is a lag of rise and fall alike, whatever the record that one starts from says: only a fit of both tells two.
+    one = told.get("lag", False) and not apart
+    items.append(Parameter(FALL, 0.0 if one else math.log(believed_ratio), FALL_SD, "log"))
+    free.append(told.get("lag", False) and apart)
     pull = TURN_SHARE * base.gravity / arm
     for flight, seen in enumerate(rested):
         for name in PER_FLIGHT:
@@ -224,14 +245,27 @@ def believed_parameters(
     return Parameters(base, state, tuple(items), tuple(free))
 
 
+def _rate(pair: tuple[float, float], state: float) -> float:
+    """Rate at which a state follows about another [1/s]."""
+    return pair[0] + 2.0 * pair[1] * state
+
+
 def _responding(base: Vehicle, state: float, square: bool) -> Vehicle:
-    """Return a vehicle whose rotors respond by one power alone, as fast about hover as they did."""
+    """Return a vehicle whose rotors respond by one power alone, rise and fall alike, as fast about hover as they rose."""
     found = []
     for rotor in base.rotors:
-        rates = [a + 2.0 * b * state for a, b in (rotor.response.rise, rotor.response.fall)]
-        pairs = [(0.0, 0.5 * rate / state) if square else (rate, 0.0) for rate in rates]
-        found.append(replace(rotor, response=RotorResponse(*pairs)))
+        rate = _rate(rotor.response.rise, state)
+        pair = (0.0, 0.5 * rate / state) if square else (rate, 0.0)
+        found.append(replace(rotor, response=RotorResponse(pair, pair)))
     return replace(base, rotors=tuple(found))
+
+
+def _falling(rotor: Rotor, ratio: float) -> Rotor:
+    """Return a rotor whose lag of fall is so many times that of its rise."""
+    if ratio == 1.0:
+        return rotor
+    a, b = rotor.response.rise
+    return replace(rotor, response=RotorResponse(rotor.response.rise, (a / ratio, b / ratio)))
 
 
 def _hovering(base: Vehicle, state: float) -> Vehicle:

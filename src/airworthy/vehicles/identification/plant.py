@@ -49,6 +49,10 @@ class Plant:
     """Bias of the accelerometer [m/s^2], (sets, 3)."""
     force_delay: Array
     """By which the accelerometer is later than the gyro [s], (sets,): its low-pass is the slower one."""
+    speed_delay: Array
+    """By which measured rotor speeds are later than the gyro [s], (sets,)."""
+    speed_full: Array
+    """Rotor speed of a state of 1 [rad/s], by which measured speeds become states, (sets, rotors)."""
     drag_arm: Array
     """Height of the point where drag acts over the centre of mass, times the mass [kg m], (sets,)."""
 
@@ -97,6 +101,8 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
         "damping": np.array(vehicle.drag.angular_linear),
         "lever": np.array(lever) - center,
         "force_delay": 0.0,
+        "speed_delay": 0.0,
+        "speed_full": full,
         "drag_arm": vehicle.mass * vehicle.drag.center[2],
     }
     zeros = dict.fromkeys(("tilt", "turn_offset", "force_offset"), np.zeros(3))

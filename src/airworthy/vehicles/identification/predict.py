@@ -199,15 +199,25 @@ def _later(plant: Plant, force: Array, step: float) -> Array:
 
 
 def _thrusts(plant: Plant, windows: Windows) -> Array:
-    """Thrust of each rotor at the ends and the middle of each step [N], (sets, windows, 2 steps + 1, rotors)."""
+    """Thrust of each rotor at the ends and the middle of each step [N], (sets, windows, 2 steps + 1, rotors).
+
+    Of a flight with measured speeds rotors turn as they were measured, else as commands have led them.
+    """
     time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
     command = windows.flight.command
-    # Many sets share response and dead time: those of a Jacobian differ in one parameter each.
-    pairs, back = np.unique(np.column_stack([plant.response, plant.delay]), axis=0, return_inverse=True)
-    kinds, of = np.unique(pairs[:, :4], axis=0, return_inverse=True)
-    known = command.states(kinds)
-    states = np.stack([command.at(known[of[k]], row[:4], time - row[4]) for k, row in enumerate(pairs)])
-    state, square = states[back], (states * np.abs(states))[back]
+    speeds = windows.flight.speeds
+    if speeds is not None:
+        lates, back = np.unique(plant.speed_delay, return_inverse=True)
+        measured = np.stack([speeds.mean(time + late, WIDTH) for late in lates])
+        state = measured[back] / plant.speed_full[:, None, None]
+        square = state**2
+    else:
+        # Many sets share response and dead time: those of a Jacobian differ in one parameter each.
+        pairs, back = np.unique(np.column_stack([plant.response, plant.delay]), axis=0, return_inverse=True)
+        kinds, of = np.unique(pairs[:, :4], axis=0, return_inverse=True)
+        known = command.states(kinds)
+        states = np.stack([command.at(known[of[k]], row[:4], time - row[4]) for k, row in enumerate(pairs)])
+        state, square = states[back], (states * np.abs(states))[back]
     c0, c1, c2 = (plant.thrust[:, None, None, :, k] for k in range(3))
     # A rotor that stands gives no thrust, whatever a published polynomial says.
     return np.asarray(c1 * state + c2 * square + c0 * (np.abs(state) > 1e-6))

@@ -15,13 +15,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.core.arrays import Array, ArrayIndex, ArrayInt
 from airworthy.vehicles.identification.known import MeasuredValue
 from airworthy.vehicles.identification.parameters import Parameters
 from airworthy.vehicles.identification.plant import Plant
 from airworthy.vehicles.identification.predict import Windows, predict
 
-__all__ = ["Fit", "FitProblem", "costs_of", "curvature_of", "refine"]
+__all__ = ["Fit", "FitProblem", "costs_of", "curvature_of", "left_out_scores", "promised_gain", "refine"]
 
 BLOCK_STEPS = 5
 """Steps over which errors are averaged: 25 ms, within which errors are vibration."""
@@ -294,6 +294,46 @@ def costs_of(problem: FitProblem, theta: Array, shared: float) -> Array:
 def curvature_of(problem: FitProblem, theta: Array) -> Array:
     """Return the curvature of the cost by what is free, in prior deviations, (free, free)."""
     return _system(problem, theta)[0]
+
+
+def left_out_scores(fit: Fit, folds: ArrayInt) -> Array:
+    """Return minus the log density of each window's errors under the fit without its fold, (windows,).
+
+    Args:
+        fit: To all windows.
+        folds: Of each window, from 0, (windows,).
+    """
+    problem, index, sd = fit.problem, fit.problem.parameters.index, fit.problem.parameters.sd
+    found, slopes, counts, beside, beside_slopes = _derivatives(problem, fit.theta)
+    weight = 1.0 / np.sqrt(1.0 + (found**2).sum(axis=-1) / (SOFT**2 * counts))
+    each = np.einsum("wnp,wn,w->wp", slopes, found, weight, optimize=True)
+    heavy = slopes * np.sqrt(weight)[:, None, None]
+    count = int(folds.max()) + 1
+    own = np.stack([np.einsum("wnp,wnq->pq", heavy[folds == k], heavy[folds == k], optimize=True) for k in range(count)])
+    whole = own.sum(axis=0) + np.eye(len(index)) + beside_slopes.T @ beside_slopes
+    z = ((fit.theta - problem.parameters.mean) / sd)[index]
+    gradient = each.sum(axis=0) + z + beside_slopes.T @ beside
+    moved = np.repeat(fit.theta[None], count, axis=0)
+    for k in range(count):
+        without = gradient - each[folds == k].sum(axis=0)
+        # No step leaves the place where the slopes mean something.
+        moved[k, index] -= sd[index] * np.clip(np.linalg.solve(whole - own[k], without), -1.0, 1.0)
+    moved = np.minimum(moved, problem.parameters.most)
+    left, counts = problem.residuals(moved)
+    size = SOFT**2 * counts
+    soft = size * (np.sqrt(1.0 + (left**2).sum(axis=-1) / size) - 1.0)
+    density = []
+    for whitening, windows in zip(problem.whitening, problem.windows, strict=True):
+        # Of triangular matrices; blocks that only foretell are silent.
+        sizes = np.diagonal(whitening, axis1=1, axis2=2)[:, TOLD_BLOCKS:]
+        density.append(np.full(len(windows), float(np.log(sizes).sum())))
+    return np.asarray(soft[folds, np.arange(len(folds))] - np.concatenate(density))
+
+
+def promised_gain(problem: FitProblem, theta: Array) -> float:
+    """Return how much one step of Gauss-Newton from a vector lowers the cost, by slopes and curvature there."""
+    curvature, gradient, _, _ = _system(problem, theta)
+    return 0.5 * float(gradient @ np.linalg.solve(curvature, gradient))
 
 
 def _system(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, float]:

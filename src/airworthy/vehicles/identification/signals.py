@@ -16,9 +16,11 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream
+from airworthy.logs.motor_speeds import speed_faults
 from airworthy.logs.quality import GAP_PERIODS
+from airworthy.vehicles.record import Vehicle
 
-__all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals", "refuse_rates"]
+__all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals", "mapped_commands", "measured_speeds", "refuse_rates"]
 
 SAMPLES_MIN = 100
 """Fewer of a stream tell nothing."""
@@ -118,6 +120,11 @@ class HeldCommand:
         first = int(np.clip((start - self.start) // self.period, 0, len(self.values) - 1))
         last = int(np.clip((stop - self.start) // self.period + 2, first + 1, len(self.values)))
         return HeldCommand(self.start + first * self.period, self.period, self.values[first:last])
+
+    def mapped(self, offset: float) -> HeldCommand:
+        """Return steady rotor states of commands, as `FlightSignals.mapped`."""
+        steady = np.sign(self.values) * offset + (1.0 - offset) * self.values
+        return replace(self, values=np.where(self.values == 0.0, 0.0, steady))
 
     def ordered(self, order: tuple[int, ...]) -> HeldCommand:
         """Return the same with other columns: rotor i is commanded by column order[i]."""
@@ -224,6 +231,8 @@ class FlightSignals:
     breaks: tuple[float, ...] = ()
     """Where commands begin anew after some that nobody knows: the first one of a log that starts in the air, those behind gaps
     and behind where the clock went back [s]. Rotor states are guessed there, and right some lags later."""
+    speeds: Readings | None = None
+    """Measured rotor speeds [rad/s], which a fit follows in the place of commands; None: none are to be followed."""
 
     @property
     def usable_time(self) -> float:
@@ -236,6 +245,14 @@ class FlightSignals:
         spans = tuple((a, b) for a, b in cut if b > a)
         command = self.command.between(spans[0][0] - LEAD, spans[-1][1]) if spans else self.command
         return replace(self, command=command, spans=spans)
+
+    def mapped(self, offset: float) -> FlightSignals:
+        """Return the same with commands as steady rotor states, fractions of that at full command.
+
+        Args:
+            offset: Steady state just above a command of 0, over that at full command; a command of 0 is a motor that stands.
+        """
+        return replace(self, command=self.command.mapped(offset))
 
     def settled(self, lag: float, delay: float = 0.0) -> FlightSignals:
         """Return the same without the parts of its spans in which rotor states are not known yet.
@@ -262,15 +279,16 @@ class FlightSignals:
             return ()
         ends = [b for _, b in self.spans]
         count = sum(any(begun < b for b in ends) for begun in self.breaks)
-        return (
-            f"Commands begin anew {f'{count} times' if count > 1 else 'once'} (a gap, a clock that went back, a log that starts in"
-            f" the air): {less:.2g} s behind are left out, until rotor speeds are known.",
-        )
+        often = f"{count} times" if count > 1 else "once"
+        why = "a gap, a clock that went back, a log that starts in the air"
+        said = f"Commands begin anew {often} ({why}): {less:.2g} s behind are left out, until rotor speeds are known."
+        return (said,)
 
     def ordered(self, order: tuple[int, ...]) -> FlightSignals:
         """Return the same with commands in another order, as `HeldCommand.ordered`."""
         commanded = Readings(self.commanded.time, self.commanded.values[:, list(order)])
-        return replace(self, command=self.command.ordered(order), commanded=commanded)
+        speeds = None if self.speeds is None else Readings(self.speeds.time, self.speeds.values[:, list(order)])
+        return replace(self, command=self.command.ordered(order), commanded=commanded, speeds=speeds)
 
 
 def flight_signals(log: Log, segments: LogSegments, gyro_bias: Array | None = None) -> FlightSignals:
@@ -302,8 +320,44 @@ def flight_signals(log: Log, segments: LogSegments, gyro_bias: Array | None = No
     return FlightSignals(log.name, command, gyro, _readings(log, log.stream("accelerometer")), commanded, spans, breaks)
 
 
+def mapped_commands(flight: FlightSignals, vehicle: Vehicle) -> FlightSignals:
+    """Return a flight whose commands are steady rotor states, fractions of the largest, as a vehicle's map says.
+
+    Args:
+        flight: Commands as logged, fractions of full.
+        vehicle: Whose map; without one a command of 1 is its largest rotor state.
+    """
+    if vehicle.command_map is None:
+        return flight
+    first, slope = vehicle.command_map
+    full = float(np.mean([rotor.speed_max for rotor in vehicle.rotors]))
+    values = flight.command.values
+    steady = np.where(values == 0.0, 0.0, (np.sign(values) * first + slope * values) / full)
+    return replace(flight, command=replace(flight.command, values=steady))
+
+
+def measured_speeds(log: Log, segments: LogSegments, rotors: int) -> Readings | str | None:
+    """Return measured rotor speeds [rad/s]; why they cannot be followed; None where the log has none.
+
+    Args:
+        log: A flight.
+        segments: Its parts; speeds are judged in the air.
+        rotors: How many the vehicle has.
+    """
+    if not log.has("motor_speed"):
+        return None
+    stream = log.stream("motor_speed")
+    if stream.values.shape[1] != rotors:
+        return f"it has speeds of {stream.values.shape[1]} motors, and the vehicle has {rotors} rotors"
+    faults = speed_faults(log, segments)
+    if faults:
+        return faults[0]
+    time, values = _ascending(stream)
+    return Readings(time, np.abs(values)) if len(time) >= SAMPLES_MIN else "too few speeds were measured"
+
+
 def _breaks(stream: LogStream) -> tuple[float, ...]:
-    """Times from which on commands are known again."""
+    """Return times from which on commands are known again."""
     good = np.isfinite(stream.time)
     time, values = stream.time[good], np.nan_to_num(stream.values[good])
     if len(time) < 2:

@@ -22,7 +22,13 @@ from airworthy.logs.motor_speeds import speed_faults
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.identification.agreement import refuse_orders, refuse_unlike
 from airworthy.vehicles.identification.plant import slowest_lag
-from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals, refuse_rates
+from airworthy.vehicles.identification.signals import (
+    FlightSignals,
+    Readings,
+    flight_signals,
+    mapped_commands,
+    refuse_rates,
+)
 
 __all__ = ["Feed", "ReadyFlight", "ready_flights"]
 
@@ -130,7 +136,7 @@ def _ready(
         signals = signals.ordered(order)
         fed = None if fed is None else Readings(fed.time, fed.values[:, list(order)])
     if fed is None:
-        signals = _settled(signals, vehicle, notes)
+        signals = mapped_commands(_settled(signals, vehicle, notes), vehicle)
     return ReadyFlight(log.name, signals, segments, fed, None, force, order, tuple(missing), tuple(notes))
 
 
@@ -217,7 +223,9 @@ def _speeds(log: Log, segments: LogSegments, vehicle: Vehicle, feed: Feed, notes
     if feed == "speeds":
         raise AirworthyError(f"Log {log.name!r} cannot feed rotor speeds: {reason}.")
     if log.has("motor_command"):
-        notes.append(f"Rotors follow the logged commands, a command of 1 being the vehicle's largest rotor state: {reason}.")
+        how = "a command of 1 being the vehicle's largest rotor state"
+        how = how if vehicle.command_map is None else "through the vehicle's map"
+        notes.append(f"Rotors follow the logged commands, {how}: {reason}.")
     return None
 
 
