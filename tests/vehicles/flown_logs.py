@@ -42,6 +42,8 @@ class Craft:
     """Where it acts, above the centre of mass [m]."""
     force_delay: int = 0
     """Samples by which the accelerometer is late."""
+    drift: float = 0.0
+    """By how much the angular acceleration about x that no rotor tells grows in a second [rad/s^3], 0 in mid-flight."""
     fall: float | None = None
     """Lag of rotors that slow down [s]; None: the same."""
     offset: float = 0.0
@@ -133,7 +135,8 @@ def fly(
         up = rotate_inverse(q, np.array([0.0, 0.0, 1.0]))
         f = c1 * state + c2 * state * np.abs(state)
         acceleration = moments @ f / inertia - np.cross(w, inertia * w) / inertia
-        acceleration[:2] += pushed
+        turned_by = pushed + np.array([craft.drift * dt * (k - 0.5 * count), 0.0])
+        acceleration[:2] += turned_by
         pull = -craft.drag * rotate_inverse(q, velocity) * np.array([1.0, 1.0, 0.0])
         turn = craft.mass * np.cross([0.0, 0.0, craft.drag_height], pull) / inertia
         acceleration += turn
@@ -167,7 +170,7 @@ def fly(
         f = c1 * middle + c2 * middle * np.abs(middle)
         half = w + 0.5 * dt * acceleration
         turned = moments @ f / inertia - np.cross(half, inertia * half) / inertia
-        turned[:2] += pushed
+        turned[:2] += turned_by
         turned += turn
         w = w + dt * turned
         spun = np.concatenate([0.5 * dt * half, [1.0]])

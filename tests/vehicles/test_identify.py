@@ -118,6 +118,17 @@ def test_air_that_turns_the_vehicle_is_told_from_its_rotors() -> None:
     assert "its force acts 12 mm above" in told.vehicle.sources["drag"]
 
 
+def test_a_trim_that_drifts_is_neither_a_centre_of_mass_nor_an_inertia() -> None:
+    """As far as a brushed quadrotor's does while its motors warm up: 0.4 rad/s^2 more in each second."""
+    log = fly(replace(TRUTH, drift=0.4), 20.0)
+    told = identify([log], known(TRUTH), quick=True)
+    assert told.value("drift_x[1]").value == pytest.approx(0.4, rel=0.05)
+    assert told.value("drift_x[1]").word == "identified"
+    assert told.value("drift_y[1]").value == pytest.approx(0.0, abs=0.02)
+    assert told.value("inertia_xx").value == pytest.approx(1.5e-5, rel=0.01)
+    assert told.value("command_delay").value == pytest.approx(0.012, abs=0.001)
+
+
 def test_still_air_tells_no_height_of_drag(found: Identified) -> None:
     assert found.value("drag_height").word == "assumed"
     assert found.vehicle.drag.center == (0.0, 0.0, 0.0)

@@ -61,6 +61,9 @@ class IdentifyConfig:
     feed: Literal["auto", "speeds", "commands"] = "auto"
     """What rotors follow in the fit: "speeds" as they were measured, "commands", or "auto": speeds where every log has good
     ones."""
+    refine: Literal["gauss-newton", "gradient", "both"] = "gauss-newton"
+    """How the fit is refined: "gauss-newton"; the "gradient" of all values at once, by an adjoint; or "both", which fits by the
+    first and prints how each gets on from the same start."""
     order: str = ""
     """Column of the logs' commands of each rotor, as "1 2 3 4", where too few turns tell it."""
     method: Literal["joint", "eschmann2024"] = "joint"
@@ -111,6 +114,7 @@ def run(config: IdentifyConfig) -> int:
         skip=_parts(config.skip, "--skip"),
         holdout=judges,
         feed=config.feed,
+        refine=config.refine,
         order=_order(config.order),
         name="identified" if config.out is None else config.out.stem,
         say=(lambda _: None) if config.json else (lambda text: print(f"  {text}", flush=True)),
@@ -221,6 +225,10 @@ def _print(found: Identified) -> None:
         near = f"{low:.0f} to {high:.0f} ms (rms within 1 % of the least), {lower:.0f} to {higher:.0f} (5 %)"
         print(f"Lag by the force alone: {near}.")
     print(f"Rotors respond by the {found.structure}; hover at {100.0 * found.hover:.1f} % of full command.")
+    if found.raced:
+        head = ("refined by", "cost", "steps", "processor time [s]", "farthest value", "off by [deviations]")
+        raced = [(r.method, r.cost, r.steps, round(r.seconds, 2), r.of, round(r.apart, 3)) for r in found.raced]
+        show_table("From the same start, on the same windows", head, raced)
     points = [(100.0 * command, thrust, sd) for command, thrust, sd in found.curve]
     show_table("Thrust of a rotor", ("command [%]", "thrust [N]", "+-"), points)
     if found.table is not None:

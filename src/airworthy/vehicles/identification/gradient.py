@@ -5,14 +5,10 @@ fourth-order Runge-Kutta steps of `predict`, with the equations of Euler inside.
 lateness of speeds - are three or four numbers of a lattice that runs through the whole flight, also through what no window
 covers: their sensitivities go forwards, by differences. Between values of a vehicle and what predicts stand closed forms
 without time, derived by differences. A test compares the whole with differences of the cost.
-
-Descent by it is limited-memory BFGS (Liu and Nocedal 1989), which learns how the curvature changes on its way. It begins with
-that of Gauss-Newton, one Jacobian: values of a vehicle are told so differently that with none it takes hundreds of steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -20,35 +16,32 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.identification.parameters import FALL, SPEEDS_LATE
 from airworthy.vehicles.identification.plant import Plant
-from airworthy.vehicles.identification.predict import Windows, crossed, rotor_states, thrusts
-from airworthy.vehicles.identification.refine import (
-    BLOCK_STEPS,
-    FAR,
-    SOFT,
-    TOLD_BLOCKS,
-    FitProblem,
-    curvature_of,
-)
+from airworthy.vehicles.identification.predict import Windows, crossed, drift_times, rotor_states, thrusts
+from airworthy.vehicles.identification.refine import BLOCK_STEPS, FAR, SOFT, TOLD_BLOCKS, FitProblem
 
-__all__ = ["cost_and_gradient", "descend_by_gradient"]
+__all__ = ["cost_and_gradient"]
 
 MOTORS = ("lag", FALL, "command_delay", SPEEDS_LATE)
 """Parameters that move rotor states."""
 STATELESS = (
-    *("thrust", "force", "moment", "inertia", "damping", "lever", "tilt", "turn_offset", "force_offset", "force_delay"),
+    *(
+        "thrust",
+        "force",
+        "moment",
+        "inertia",
+        "damping",
+        "lever",
+        "tilt",
+        "turn_offset",
+        "turn_drift",
+        "force_offset",
+        "force_delay",
+    ),
     "drag_arm",
 )
 """Of a plant, what the body is predicted with."""
 STEP, STEP_STATE = 1e-6, 1e-4
-"""Of differences of what predicts, and of rotor states, in prior deviations: closed forms in float64, and such with a filter."""
-MEMORY = 20
-"""Pairs that the curvature is told by."""
-MOVE_MOST = 2.0
-"""Largest move of a value in a step, in prior deviations; Gauss-Newton's is as far."""
-ARMIJO = 1e-4
-"""Share of what slopes promise that a step must gain."""
-STALLED = 3
-"""Steps of small gain, one after the other, that end it."""
+"""Of differences of what predicts, and of rotor states, in prior deviations: closed forms, and such with a filter."""
 
 
 def cost_and_gradient(problem: FitProblem, theta: Array) -> tuple[float, Array]:
@@ -120,7 +113,7 @@ def _moved(plant: Plant, windows: Windows, state: Array) -> _Motion:
     pulled = _pulled(plant, windows)
     turning[..., 0] -= plant.drag_arm[0] * pulled[..., 1]
     turning[..., 1] += plant.drag_arm[0] * pulled[..., 0]
-    driven = turning @ inverse.T + plant.turn_offset[0]
+    driven = turning @ inverse.T + plant.turn_offset[0] + plant.turn_drift[0] * drift_times(plant, windows)[0]
     begun = windows.rate[:, 0] + crossed(plant.tilt[0], windows.rate[:, 0])
     inertia, damping, h = plant.inertia[0], plant.damping[0], windows.step
 
@@ -177,7 +170,7 @@ def _weighed(problem: FitProblem, flight: int, plant: Plant, motion: _Motion) ->
 
 
 def _before(read: Array) -> Array:
-    """Readings of the step before each, as the first step goes on before it."""
+    """Return readings of the step before each, as the first step goes on before it."""
     return np.concatenate([2.0 * read[:, :1] - read[:, 1:2], read[:, :-1]], axis=1)
 
 
@@ -215,6 +208,7 @@ def _walked_back(plant: Plant, windows: Windows, motion: _Motion, by_rate: Array
     by_driven = _steps_back(found, plant, inverse, windows, motion, by_turned, by_acceleration)
     # Moments, and the force of the air above the centre of mass.
     found["turn_offset"] += by_driven.sum(axis=(0, 1))
+    found["turn_drift"] += _sum(by_driven * drift_times(plant, windows)[0])
     found["inverse"] += np.einsum("wki,wkj->ij", by_driven, motion.turning)
     by_moment = by_driven @ inverse
     found["moment"] += np.einsum("wki,wkr->ir", by_moment, motion.thrust)
@@ -303,71 +297,3 @@ def _thrust_back(found: dict[str, Array], plant: Plant, state: Array, by_thrust:
     found["thrust"][:, 1] += (by_thrust * state).sum(axis=(0, 1))
     found["thrust"][:, 2] += (by_thrust * state * np.abs(state)).sum(axis=(0, 1))
     return np.asarray(by_thrust * (c1 + 2.0 * c2 * np.abs(state)))
-
-
-# ---- Descent -----------------------------------------------------------------------------------------------------------------
-
-
-def descend_by_gradient(problem: FitProblem, theta: Array, iterations: int, gain: float) -> tuple[Array, float, int]:
-    """Descend by limited-memory BFGS from the curvature at the start, and return the vector, its cost, and how many gradients it took.
-
-    Args:
-        problem: With its errors' weights.
-        theta: Where it begins, (parameters,).
-        iterations: At most.
-        gain: Smaller gains over the cost end it.
-    """
-    index, sd, most = problem.parameters.index, problem.parameters.sd, problem.parameters.most
-
-    first = np.linalg.inv(curvature_of(problem, theta))
-
-    def at(z: Array) -> tuple[Array, float, Array]:
-        moved = theta.copy()
-        moved[index] += sd[index] * z
-        out = moved >= most
-        moved = np.minimum(moved, most)
-        with np.errstate(over="ignore", invalid="ignore"):
-            cost, slopes = cost_and_gradient(problem, moved)
-        # At a limit nothing is gained beyond it.
-        slopes = np.where(out[index] & (slopes < 0.0), 0.0, slopes)
-        return moved, cost if np.isfinite(cost) and np.all(np.isfinite(slopes)) else np.inf, slopes
-
-    z = np.zeros(len(index))
-    best, cost, slopes = at(z)
-    pairs: list[tuple[Array, Array]] = []
-    used, small = 1, 0
-    while used < iterations and small < STALLED:
-        step = np.where(slopes == 0.0, 0.0, -_scaled_by(pairs, slopes, first))
-        longest = float(np.abs(step).max())
-        # No step leaves the place where the slopes mean something.
-        step *= min(1.0, MOVE_MOST / max(longest, 1e-300))
-        falls, length = float(step @ slopes), 1.0
-        while used < iterations:
-            tried = at(z + length * step)
-            used += 1
-            if tried[1] <= cost + ARMIJO * length * falls:
-                break
-            length *= 0.3
-            if length < 1e-6:
-                return best, float(cost), used
-        moved, turned = length * step, tried[2] - slopes
-        if not tried[1] < cost:
-            break
-        if moved @ turned > 1e-10 * float(np.linalg.norm(moved) * np.linalg.norm(turned)):
-            pairs = [*pairs[1 - MEMORY :], (moved, turned)]
-        small = small + 1 if cost - tried[1] < gain * cost else 0
-        z, (best, cost, slopes) = z + moved, tried
-    return best, float(cost), used
-
-
-def _scaled_by(pairs: Sequence[tuple[Array, Array]], slopes: Array, first: Array) -> Array:
-    """Slopes times an inverse curvature, as pairs of moves and changes of slopes have changed it (two loops of Nocedal 1980)."""
-    out, shares = slopes.copy(), []
-    for moved, turned in reversed(pairs):
-        share = float(moved @ out) / float(moved @ turned)
-        out -= share * turned
-        shares.append(share)
-    out = first @ out
-    for (moved, turned), share in zip(pairs, reversed(shares), strict=True):
-        out += moved * (share - float(turned @ out) / float(moved @ turned))
-    return out

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log
 from airworthy.vehicles.identification.agreement import agreement_notes, refuse_orders, refuse_unlike
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
+from airworthy.vehicles.identification.descent import compared_descents, descend_by_gradient
 from airworthy.vehicles.identification.excitation import advice, pulled, told_by
 from airworthy.vehicles.identification.gathering import (
     Feed,
@@ -39,7 +41,7 @@ from airworthy.vehicles.identification.motor_values import by_speeds, told_by_sp
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
 from airworthy.vehicles.identification.plant import slowest_lag
 from airworthy.vehicles.identification.predict import predict
-from airworthy.vehicles.identification.refine import Fit, promised_gain
+from airworthy.vehicles.identification.refine import Descent, Fit, promised_gain
 from airworthy.vehicles.identification.result import (
     Identified,
     curve_points,
@@ -62,7 +64,9 @@ from airworthy.vehicles.identification.structures import (
 )
 from airworthy.vehicles.record import Vehicle
 
-__all__ = ["identify"]
+__all__ = ["Refinement", "identify"]
+
+Refinement = Literal["gauss-newton", "gradient", "both"]
 
 WORTH_A_FIT = 2.0
 """Gain in cost that one step must promise before rise and fall are fitted apart; left-out flight asks for more than that."""
@@ -82,6 +86,7 @@ def identify(
     skip: Sequence[Part] = (),
     holdout: Sequence[Log] = (),
     feed: Feed = "auto",
+    refine: Refinement = "gauss-newton",
     order: Sequence[int] = (),
     name: str = "identified",
     say: Callable[[str], None] = lambda _: None,
@@ -97,6 +102,7 @@ def identify(
         skip: Not these parts [s].
         holdout: Logs that are predicted and not fitted; empty: the last third of each flight.
         feed: What rotors follow in a fit: "speeds" as measured, "commands", or "auto", speeds where every log has good ones.
+        refine: How costs are lowered: by "gauss-newton", by the "gradient" alone, or by the first and then compared, "both".
         order: Column of the logs of each rotor, from 1, for logs that do not tell it; empty: logs must.
         name: Of the vehicle.
         say: Told each stage.
@@ -138,12 +144,25 @@ def identify(
     told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
     hover = float(np.mean([hover_of(flight) for flight in fit_to]))
     say(f"{sum(f.usable_time for f in fit_to):.1f} s are fitted, {sum(f.usable_time for f in held):.1f} s held out")
-    job = _Job(tuple(fit_to), base, known, tuple(g.rested for g in gathered), hover, told, trusted, motors, quick, say)
+    job = _Job(
+        tuple(fit_to),
+        base,
+        known,
+        tuple(g.rested for g in gathered),
+        hover,
+        told,
+        trusted,
+        motors,
+        quick,
+        say,
+        descend_by_gradient if refine == "gradient" else None,
+    )
     tried, judged = _tried(job)
     chosen = tried[judged.chosen]
     fit, begin = chosen.fit, chosen.begin
     if len(tried) > 1:
         notes.append(judged.sentence())
+    raced = compared_descents(fit, start_vector(fit.problem.parameters, begin, begin.cells[0])) if refine == "both" else ()
     if not quick:
         fit, sampled = sample_fit(fit, seed, say)
         notes.append(sampled.sentence([item.label for item in fit.problem.parameters.items]))
@@ -171,6 +190,7 @@ def identify(
         notes=(*notes, *_brackets(begin, told), *_delay_note(fit)),
         seed=seed,
         motors=motors,
+        raced=raced,
     )
 
 
@@ -191,11 +211,21 @@ class _Job:
     motors: MotorFit | None
     quick: bool
     say: Callable[[str], None]
+    descend: Descent | None
 
     def parameters(self, structure: Structure) -> Parameters:
         """Return what is fitted of a structure."""
+        middles = [0.5 * (flight.spans[0][0] + flight.spans[-1][1]) for flight in self.flights]
         return believed_parameters(
-            self.base, self.known, self.rested, self.hover, self.told, self.trusted, structure.square, structure.apart
+            self.base,
+            self.known,
+            self.rested,
+            self.hover,
+            self.told,
+            self.trusted,
+            structure.square,
+            structure.apart,
+            middles,
         )
 
     def start(self, structure: Structure) -> StartValues:
@@ -239,7 +269,7 @@ def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
         cells = begin.cells[: STARTS_QUICK if job.quick else STARTS]
         starts = [start_vector(parameters, begin, cell) for cell in cells]
         tried[structure.name] = _Tried(
-            begin, parameters, fitted(flights, parameters, starts, told, job.known, job.quick, job.say)
+            begin, parameters, fitted(flights, parameters, starts, told, job.known, job.quick, job.say, job.descend)
         )
     apart = [s for s in STRUCTURES if s.apart] if told["lag"] and "lag" not in job.known.fixed else []
     behind = compared({name: item.fit for name, item in tried.items()}).scores
@@ -250,7 +280,7 @@ def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
         gain = promised_gain(replace(near.fit.problem, parameters=parameters), near.fit.theta)
         job.say(f"{structure.name}: a step from one lag gains {gain:.1f}")
         if gain > WORTH_A_FIT and GAINED * gain > behind[power]:
-            fit = fitted(flights, parameters, [near.fit.theta], told, job.known, job.quick, job.say)
+            fit = fitted(flights, parameters, [near.fit.theta], told, job.known, job.quick, job.say, job.descend)
             tried[structure.name] = _Tried(near.begin, parameters, fit)
     return tried, compared({name: item.fit for name, item in tried.items()})
 

@@ -30,8 +30,9 @@ SPEEDS_LATE = "speed_delay"
 """By which measured rotor speeds are later than the gyro [s]."""
 FALL = "fall_ratio"
 """Lag of rotors that slow down over that of rotors that speed up [1]."""
-PER_FLIGHT = ("turn_x", "turn_y", "turn_z", "force_x", "force_y", "force_z")
-"""Angular acceleration that no rotor tells [rad/s^2] and bias of the accelerometer [m/s^2], of each flight."""
+PER_FLIGHT = ("turn_x", "turn_y", "turn_z", "drift_x", "drift_y", "force_x", "force_y", "force_z")
+"""Angular acceleration that no rotor tells in the middle of what is fitted [rad/s^2], by how much it drifts in a second about x
+and y [rad/s^3], and bias of the accelerometer [m/s^2], of each flight."""
 
 PRIOR_SD = {
     "thrust": 0.3,
@@ -65,6 +66,9 @@ TURN_SHARE = 0.1
 DRIFT_SHARE = 0.04
 """The same about x and y, beside what the centre of mass tells: as a centre of mass that is off by 1 % of the arm from one
 flight to the next turns a vehicle whose inertia is a quarter of its mass and squared arm."""
+DRIFT_TIME = 30.0
+"""Time in which the trim about x and y drifts as far as it differs from flight to flight [s]: motors that warm up unlike one
+another. Of a brushed quadrotor it goes from -7 to 6 rad/s^2 within 36 s, and its pilot's integrators follow."""
 BIAS_SD, BIAS_SD_REST = 0.1, 0.03
 """Of an accelerometer, and along z of one that was seen at rest [m/s^2]."""
 
@@ -102,6 +106,8 @@ class Parameters:
     """Of the vehicle's, also those that are not free stand here: their priors are what is known of them."""
     free: tuple[bool, ...]
     """Which are fitted."""
+    middles: tuple[float, ...] = ()
+    """Time of each flight at which its trim is told [s]."""
 
     @property
     def mean(self) -> Array:
@@ -167,6 +173,8 @@ class Parameters:
             delay=np.array([delay]),
             tilt=np.array([[of.get("imu_tilt_x", 0.0), of.get("imu_tilt_y", 0.0), 0.0]]),
             turn_offset=np.array([[of.get(f"turn_{axis}", 0.0) for axis in "xyz"]]),
+            turn_drift=np.array([[of.get(f"drift_{axis}", 0.0) for axis in "xyz"]]),
+            turn_since=np.array([self.middles[flight] if flight < len(self.middles) else 0.0]),
             force_offset=np.array([[of.get(f"force_{axis}", 0.0) for axis in "xyz"]]),
             force_delay=np.array([of.get(LATE, 0.0)]),
             speed_delay=np.array([of.get(SPEEDS_LATE, 0.0)]),
@@ -182,6 +190,7 @@ def believed_parameters(
     trusted: Sequence[str] = (),
     square: bool = False,
     apart: bool = False,
+    middles: Sequence[float] = (),
 ) -> Parameters:
     """Return what is fitted, with priors.
 
@@ -194,6 +203,7 @@ def believed_parameters(
         trusted: Values of which the base itself tells the prior's mean.
         square: Whether rotors respond by the square of their speeds; else by the first power.
         apart: Whether the lags of rise and fall are fitted apart; else they are one, where the logs tell a lag at all.
+        middles: Time of each flight at which its trim is told [s].
     """
     assert known.mass is not None
     mass, mass_sd = known.mass
@@ -234,15 +244,16 @@ def believed_parameters(
     items.append(Parameter(FALL, 0.0 if one else math.log(believed_ratio), FALL_SD, "log"))
     free.append(told.get("lag", False) and apart)
     pull = TURN_SHARE * base.gravity / arm
+    spread = {"turn_z": pull} | dict.fromkeys(("turn_x", "turn_y"), DRIFT_SHARE * base.gravity / arm)
+    spread |= dict.fromkeys(("drift_x", "drift_y"), DRIFT_SHARE * base.gravity / arm / DRIFT_TIME)
     for flight, seen in enumerate(rested):
         for name in PER_FLIGHT:
-            turn = name.startswith("turn")
             bias = BIAS_SD_REST if seen and name == "force_z" else BIAS_SD
-            spread = pull if name == "turn_z" else DRIFT_SHARE * base.gravity / arm
-            items.append(Parameter(name, 0.0, spread if turn else bias, flight=flight))
+            items.append(Parameter(name, 0.0, spread.get(name, bias), flight=flight))
             # About x and y the centre of mass says the same, of all flights together.
+            turn = name in spread
             free.append(told.get(name if name == "turn_z" else "center_x", False) if turn else True)
-    return Parameters(base, state, tuple(items), tuple(free))
+    return Parameters(base, state, tuple(items), tuple(free), tuple(middles))
 
 
 def _rate(pair: tuple[float, float], state: float) -> float:

@@ -44,7 +44,11 @@ class Plant:
     tilt: Array
     """Small rotation of the sensor against the body about x, y, z [rad], (sets, 3)."""
     turn_offset: Array
-    """Angular acceleration that no rotor tells, constant in a flight [rad/s^2], (sets, 3)."""
+    """Angular acceleration that no rotor tells, at one time of a flight [rad/s^2], (sets, 3)."""
+    turn_drift: Array
+    """By how much that changes in a second [rad/s^3], (sets, 3)."""
+    turn_since: Array
+    """Time of the flight at which the offset holds [s], (sets,)."""
     force_offset: Array
     """Bias of the accelerometer [m/s^2], (sets, 3)."""
     force_delay: Array
@@ -102,10 +106,11 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
         "lever": np.array(lever) - center,
         "force_delay": 0.0,
         "speed_delay": 0.0,
+        "turn_since": 0.0,
         "speed_full": full,
         "drag_arm": vehicle.mass * vehicle.drag.center[2],
     }
-    zeros = dict.fromkeys(("tilt", "turn_offset", "force_offset"), np.zeros(3))
+    zeros = dict.fromkeys(("tilt", "turn_offset", "turn_drift", "force_offset"), np.zeros(3))
     return Plant(**{name: np.asarray(value, np.float64)[None] for name, value in (one | zeros).items()})
 
 

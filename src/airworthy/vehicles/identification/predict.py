@@ -167,6 +167,8 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
         inverse = np.asarray(np.linalg.inv(plant.inertia), np.float64)
         turning = np.matmul(turning.reshape(sets, -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
         turning += plant.turn_offset[:, None, None]
+        if np.any(plant.turn_drift):
+            turning += plant.turn_drift[:, None, None] * drift_times(plant, windows)
         if push is not None:
             turning[:, :, ::2] += push
             turning[:, :, 1::2] += 0.5 * (push[:, :, 1:] + push[:, :, :-1])
@@ -176,6 +178,12 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
         return SensorPrediction(
             _in_sensor(plant, turned), _later(plant, _sensed(plant, turned, acceleration, force), windows.step)
         )
+
+
+def drift_times(plant: Plant, windows: Windows) -> Array:
+    """Return how long the trim has drifted at the ends and the middle of each step [s], (sets, windows, 2 steps + 1, 1)."""
+    time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
+    return np.asarray((time[None] - plant.turn_since[:, None, None])[..., None])
 
 
 def _drag(plant: Plant, windows: Windows) -> Array:

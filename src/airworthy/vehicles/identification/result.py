@@ -13,6 +13,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments
 from airworthy.vehicles.check import check, rotor_thrust
 from airworthy.vehicles.identification.compared import HeldOut
+from airworthy.vehicles.identification.descent import Refined
 from airworthy.vehicles.identification.excitation import word
 from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.measured_speeds import MotorFit
@@ -82,6 +83,8 @@ class Identified:
     seed: int
     motors: MotorFit | None = None
     """What measured rotor speeds told of the motors; None: none were followed."""
+    raced: tuple[Refined, ...] = ()
+    """How Gauss-Newton and the gradient got on from the same start, where that was asked for."""
 
     @property
     def correlation(self) -> tuple[tuple[float, ...], ...]:
@@ -103,6 +106,7 @@ class Identified:
             "seed": self.seed,
             "structure": self.structure,
             "structures": dict(self.structures),
+            "refinements": [{k: v for k, v in asdict(row).items() if k != "seconds"} for row in self.raced],
             "motors": None if self.motors is None else self.motors.record(),
             "values": [asdict(v) for v in self.values],
             "sensor": [asdict(v) for v in self.sensor],

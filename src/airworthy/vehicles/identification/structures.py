@@ -18,7 +18,7 @@ from airworthy.core.arrays import Array, ArrayInt
 from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.parameters import Parameters
 from airworthy.vehicles.identification.predict import cut_windows
-from airworthy.vehicles.identification.refine import Fit, FitProblem, left_out_scores, refine
+from airworthy.vehicles.identification.refine import Descent, Fit, FitProblem, left_out_scores, refine
 from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.identification.start import StartValues
 
@@ -114,6 +114,7 @@ def fitted(
     known: Known,
     quick: bool,
     say: Callable[[str], None],
+    descend: Descent | None = None,
 ) -> Fit:
     """Fit parameters to windows of flights.
 
@@ -125,12 +126,14 @@ def fitted(
         known: What was measured beside them.
         quick: Fewer windows.
         say: Told each stage.
+        descend: As of `refine`.
     """
     turns = told["turns"] and told["inertia_xx"]
     yaw = told["turns"] and told["torque_ratio"]
     across = told["imu_tilt"] and told["turns"]
     windows = tuple(cut_windows(flight, WINDOWS_QUICK if quick else WINDOWS) for flight in flights)
-    return refine(FitProblem(parameters, windows, (turns, turns, yaw, across, across, True), known.izz), starts, say)
+    problem = FitProblem(parameters, windows, (turns, turns, yaw, across, across, True), known.izz)
+    return refine(problem, starts, say, descend)
 
 
 def start_vector(parameters: Parameters, begin: StartValues, cell: tuple[float, float]) -> Array:

@@ -146,7 +146,7 @@ def _settled(signals: FlightSignals, vehicle: Vehicle, notes: list[str]) -> Flig
     notes += signals.left_out(found)
     if not found.spans:
         raise AirworthyError(
-            f"Log {signals.name!r}: its commands break off so often that the rotors of {vehicle.name}, with their lag, are known"
+            f"Log {signals.name!r}: its commands break off so often that rotors of {vehicle.name}, with their lag, are known"
             " nowhere; log them without gaps."
         )
     return found
