@@ -107,7 +107,7 @@ def _leg(problem: FitProblem, theta: Array, iterations: int, gain: float) -> tup
     """Descend from the curvature at one place until little is gained."""
     index, sd, most = problem.parameters.index, problem.parameters.sd, problem.parameters.most
 
-    first = np.linalg.inv(curvature_of(problem, theta))
+    first = np.asarray(np.linalg.inv(curvature_of(problem, theta)), np.float64)
 
     def at(z: Array) -> tuple[Array, float, Array]:
         moved = theta.copy()
