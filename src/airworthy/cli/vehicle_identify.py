@@ -226,9 +226,9 @@ def _print(found: Identified) -> None:
         print(f"Lag by the force alone: {near}.")
     print(f"Rotors respond by the {found.structure}; hover at {100.0 * found.hover:.1f} % of full command.")
     if found.raced:
-        head = ("refined by", "cost", "steps", "processor time [s]", "farthest value", "off by [deviations]")
+        columns = ("refined by", "cost", "steps", "processor time [s]", "farthest value", "off by [deviations]")
         raced = [(r.method, r.cost, r.steps, round(r.seconds, 2), r.of, round(r.apart, 3)) for r in found.raced]
-        show_table("From the same start, on the same windows", head, raced)
+        show_table("From the same start, on the same windows", columns, raced)
     points = [(100.0 * command, thrust, sd) for command, thrust, sd in found.curve]
     show_table("Thrust of a rotor", ("command [%]", "thrust [N]", "+-"), points)
     if found.table is not None:

@@ -306,7 +306,7 @@ def settled_by(flights: Sequence[FlightSignals], lag: float, delay: float) -> li
 
 
 def hover_of(flight: FlightSignals) -> float:
-    """Mean command of what is usable."""
+    """Return the mean command of what is usable."""
     time = flight.command.start + flight.command.period * np.arange(len(flight.command.values))
     inside = np.zeros(len(time), bool)
     for a, b in flight.spans:

@@ -57,7 +57,7 @@ from airworthy.vehicles.identification.structures import (
     STARTS_QUICK,
     STRUCTURES,
     Compared,
-    Structure,
+    RotorStructure,
     compared,
     fitted,
     start_vector,
@@ -213,7 +213,7 @@ class _Job:
     say: Callable[[str], None]
     descend: Descent | None
 
-    def parameters(self, structure: Structure) -> Parameters:
+    def parameters(self, structure: RotorStructure) -> Parameters:
         """Return what is fitted of a structure."""
         middles = [0.5 * (flight.spans[0][0] + flight.spans[-1][1]) for flight in self.flights]
         return believed_parameters(
@@ -228,7 +228,7 @@ class _Job:
             middles,
         )
 
-    def start(self, structure: Structure) -> StartValues:
+    def start(self, structure: RotorStructure) -> StartValues:
         """Return start values; where speeds were measured, they tell lag and dead time."""
         turning, motors = self.told["turns"], self.motors
         cell = None if motors is None else (motors.lag, motors.delay)

@@ -22,7 +22,7 @@ from airworthy.vehicles.identification.refine import Descent, Fit, FitProblem, l
 from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.identification.start import StartValues
 
-__all__ = ["STRUCTURES", "Compared", "Structure", "compared", "fitted", "start_vector"]
+__all__ = ["STRUCTURES", "Compared", "RotorStructure", "compared", "fitted", "start_vector"]
 
 WINDOWS, WINDOWS_QUICK = 96, 40
 """Of each flight."""
@@ -33,7 +33,7 @@ FOLDS = 10
 
 
 @dataclass(frozen=True)
-class Structure:
+class RotorStructure:
     """How rotors respond."""
 
     name: str
@@ -44,10 +44,10 @@ class Structure:
 
 
 STRUCTURES = (
-    Structure("first power", False, False),
-    Structure("square", True, False),
-    Structure("first power, rise and fall apart", False, True),
-    Structure("square, rise and fall apart", True, True),
+    RotorStructure("first power", False, False),
+    RotorStructure("square", True, False),
+    RotorStructure("first power, rise and fall apart", False, True),
+    RotorStructure("square, rise and fall apart", True, True),
 )
 """Simple ones first."""
 
