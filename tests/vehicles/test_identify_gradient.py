@@ -84,10 +84,11 @@ def test_both_descents_find_the_same(found: Identified) -> None:
 def test_a_fit_by_the_gradient_alone() -> None:
     plain = replace(CRAFT, fall=None)
     told = identified(plain, 8.0, refine="gradient")
-    assert told.structure == "first power"
-    for name, truth, share in (("lag", 0.058, 0.02), ("inertia_xx", 1.5e-5, 0.05), ("inertia_yy", 1.6e-5, 0.05)):
+    # Of eight seconds full of pushes a standard error is no certainty: rise and fall may come out apart, and then alike.
+    assert told.structure.startswith("first power")
+    for name, truth in (("lag", 0.058), ("inertia_xx", 1.5e-5), ("inertia_yy", 1.6e-5), ("fall_ratio", 1.0)):
         value = told.value(name)
-        assert value.value == pytest.approx(truth, rel=share), name
+        assert abs(value.value - truth) < max(4.0 * value.sd, 0.02 * truth), name
     assert told.raced == ()
 
 
