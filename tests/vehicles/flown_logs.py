@@ -42,6 +42,16 @@ class Craft:
     """Where it acts, above the centre of mass [m]."""
     force_delay: int = 0
     """Samples by which the accelerometer is late."""
+    drift: float = 0.0
+    """By how much the angular acceleration about x that no rotor tells grows in a second [rad/s^3], 0 in mid-flight."""
+    fall: float | None = None
+    """Lag of rotors that slow down [s]; None: the same."""
+    offset: float = 0.0
+    """Steady rotor state just above a command of 0, over that at full command."""
+    full: float = 0.0
+    """Rotor speed at full command [rad/s]; above 0 the log has speeds."""
+    speed_late: int = 0
+    """Samples by which speeds are late."""
 
     @property
     def hover(self) -> float:
@@ -117,15 +127,16 @@ def fly(
     c1, c2 = craft.thrust
     state, commands = np.full(rotors, craft.hover), np.full((count, rotors), craft.hover)
     q, w, velocity, pushed = np.array([0.0, 0.0, 0.0, 1.0]), np.zeros(3), np.zeros(3), np.zeros(2)
-    gyro, force = np.empty((count, 3)), np.empty((count, 3))
+    gyro, force, states = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, rotors))
     lever, tilt = np.array(craft.lever) - np.array(craft.center), np.array(craft.tilt)
-    keep = np.exp(-dt / craft.lag)
+    keep_rise, keep_fall = np.exp(-dt / craft.lag), np.exp(-dt / (craft.fall or craft.lag))
     height = 0.0
     for k in range(count):
         up = rotate_inverse(q, np.array([0.0, 0.0, 1.0]))
         f = c1 * state + c2 * state * np.abs(state)
         acceleration = moments @ f / inertia - np.cross(w, inertia * w) / inertia
-        acceleration[:2] += pushed
+        turned_by = pushed + np.array([craft.drift * dt * (k - 0.5 * count), 0.0])
+        acceleration[:2] += turned_by
         pull = -craft.drag * rotate_inverse(q, velocity) * np.array([1.0, 1.0, 0.0])
         turn = craft.mass * np.cross([0.0, 0.0, craft.drag_height], pull) / inertia
         acceleration += turn
@@ -139,8 +150,11 @@ def fly(
         torque = inertia * 7.0 * (rates - gyro[k])
         lift = mixing @ np.concatenate([[craft.mass * wanted / max(up[2], 0.5)], torque])
         lift = np.clip(lift, 0.0, None)
-        commands[k] = np.clip((-c1 + np.sqrt(c1**2 + 4.0 * c2 * lift)) / (2.0 * c2), 0.05, 1.0)
-        acting = commands[k - late] if k >= late else np.full(rotors, craft.hover)
+        steady = np.clip((-c1 + np.sqrt(c1**2 + 4.0 * c2 * lift)) / (2.0 * c2), 0.05 + craft.offset, 1.0)
+        commands[k] = (steady - craft.offset) / (1.0 - craft.offset)
+        states[k] = state
+        acting = craft.offset + (1.0 - craft.offset) * commands[k - late] if k >= late else np.full(rotors, craft.hover)
+        keep = np.where(acting >= state, keep_rise, keep_fall)
         if craft.square:
             # Riccati's equation, as good as exact by many small steps.
             rate_b = 1.0 / (2.0 * craft.lag * craft.hover)
@@ -156,7 +170,7 @@ def fly(
         f = c1 * middle + c2 * middle * np.abs(middle)
         half = w + 0.5 * dt * acceleration
         turned = moments @ f / inertia - np.cross(half, inertia * half) / inertia
-        turned[:2] += pushed
+        turned[:2] += turned_by
         turned += turn
         w = w + dt * turned
         spun = np.concatenate([0.5 * dt * half, [1.0]])
@@ -167,7 +181,13 @@ def fly(
         q, state = moved, after
         pushed = pushed * (1.0 - dt / 0.5) + push * np.sqrt(2.0 * dt / 0.5) * pushes[k]
     force = np.concatenate([np.repeat(force[:1], craft.force_delay, axis=0), force[: count - craft.force_delay]])
-    return _log(craft, rate, still, gyro, force, commands, draw, gyro_noise)
+    log = _log(craft, rate, still, gyro, force, commands, draw, gyro_noise)
+    if not craft.full:
+        return log
+    states = np.concatenate([np.repeat(states[:1], craft.speed_late, axis=0), states[: count - craft.speed_late]])
+    speeds = craft.full * states + draw.normal(0.0, 3.0, states.shape)
+    speeds = np.concatenate([np.zeros((still, rotors)), speeds])
+    return replace(log, streams=(*log.streams, LogStream("motor_speed", log.streams[0].time, speeds)))
 
 
 def _world(q: np.ndarray, vector: np.ndarray) -> np.ndarray:

@@ -118,6 +118,17 @@ def test_air_that_turns_the_vehicle_is_told_from_its_rotors() -> None:
     assert "its force acts 12 mm above" in told.vehicle.sources["drag"]
 
 
+def test_a_trim_that_drifts_is_neither_a_centre_of_mass_nor_an_inertia() -> None:
+    """As far as a brushed quadrotor's does while its motors warm up: 0.4 rad/s^2 more in each second."""
+    log = fly(replace(TRUTH, drift=0.4), 20.0)
+    told = identify([log], known(TRUTH), quick=True)
+    assert told.value("drift_x[1]").value == pytest.approx(0.4, rel=0.05)
+    assert told.value("drift_x[1]").word == "identified"
+    assert told.value("drift_y[1]").value == pytest.approx(0.0, abs=0.02)
+    assert told.value("inertia_xx").value == pytest.approx(1.5e-5, rel=0.01)
+    assert told.value("command_delay").value == pytest.approx(0.012, abs=0.001)
+
+
 def test_still_air_tells_no_height_of_drag(found: Identified) -> None:
     assert found.value("drag_height").word == "assumed"
     assert found.vehicle.drag.center == (0.0, 0.0, 0.0)
@@ -302,8 +313,11 @@ def test_crazyflie_11_3(crazyflie: tuple[Log, Log]) -> None:
     cut = [_between(log, *end) for log, end in zip(crazyflie, ends, strict=True)]
     found = identify(cut, given, holdout=crazyflie, skip=[(0.0, 35.0 - begin[0])])
     assert 0.050 <= found.value("lag").value <= 0.064
-    # The specification states 9 to 17 ms, which a fit found whose rotors respond by the first power; these, by the square.
-    assert 0.008 <= found.value("command_delay").value <= 0.017
+    # The specification states 9 to 17 ms: that of fits which weigh all errors alike, and take a pilot's answer to a push for a
+    # late answer of the vehicle to its pilot (docs/howto/identify.md); such a fit of these windows finds 16 to 22 ms.
+    assert 0.006 <= found.value("command_delay").value <= 0.010
+    # The trim about x drifts, as the motors' commands do: without that errors at a quarter of a second are 2.35 rad/s.
+    assert 0.2 <= found.value("drift_x[2]").value <= 0.8
     rotor = found.vehicle.rotors[0]
     # To 1 % of the range that the specification states, 0.0745 to 0.0762 N: gravity in flight reads 0.4 % too much.
     assert 0.0745 <= rotor.thrust[1] * 700.0 + rotor.thrust[2] * 700.0**2 <= 0.0770
@@ -324,7 +338,7 @@ def test_crazyflie_11_3(crazyflie: tuple[Log, Log]) -> None:
     errors = predict(plants[1], turning).rate[0, ..., :2] - measured_rate
     trimmed = trimmed_rates(plants[1], turning, found.table.trim)[..., :2] - measured_rate
     # 2.25 rad/s at a quarter of a second without the push of the moment before is missed by 2 %.
-    assert [_rms(errors[:, k]) <= aim for k, aim in ((12, 0.75), (25, 1.35), (62, 2.35))] == [True] * 3
+    assert [_rms(errors[:, k]) <= aim for k, aim in ((12, 0.75), (25, 1.35), (62, 2.31))] == [True] * 3
     assert [_rms(trimmed[:, k]) <= aim for k, aim in ((12, 0.75), (25, 1.35), (62, 2.25))] == [True] * 3
 
 

@@ -39,7 +39,9 @@ def test_the_study_carries_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
         asked.append((batch, list(skip)))
         for index in range(3):
             if index not in skip:
-                yield {"batch": batch, "vehicle": index} | (record(0.1) if index else {"refused": "it turned over"})
+                yield {"batch": batch, "vehicle": index, "fit": identify_coverage.FIT} | (
+                    record(0.1) if index else {"refused": "it turned over"}
+                )
 
     monkeypatch.setattr(identify_coverage, "fit_flights", fits)
     monkeypatch.setattr(identify_coverage, "BATCH", 3)
@@ -52,6 +54,14 @@ def test_the_study_carries_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(r["batch"], r["vehicle"]) for r in lines] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
     assert "3 fits, 2 refused" in capsys.readouterr().out
+    # A run of no time adds nothing; what another method fitted is not counted.
+    with out.open("a") as file:
+        file.write(json.dumps({"batch": 9, "vehicle": 0, "fit": 1} | record(0.1)) + "\n")
+    assert main(["--out", str(out), "--fits", "9", "--minutes", "0"]) == 0
+    said = capsys.readouterr().out
+    assert "1 of 6 records are of another method" in said
+    assert "3 fits, 2 refused" in said
+    assert len(asked) == 3
     out.write_text("rubbish\n" + out.read_text())
     with pytest.raises(AirworthyError, match=r"Line 1 of .* is no record of this study"):
         read_records(out)

@@ -64,6 +64,12 @@ class IdentifyConfig:
     """Parts to leave out, START:STOP in seconds, or LOG=START:STOP."""
     holdout: tuple[Path, ...] = ()
     """Logs that judge and are not fitted; without any, the last third of each flight judges."""
+    feed: Literal["auto", "speeds", "commands"] = "auto"
+    """What rotors follow in the fit: "speeds" as they were measured, "commands", or "auto": speeds where every log has good
+    ones."""
+    refine: Literal["gauss-newton", "gradient", "both"] = "gauss-newton"
+    """How the fit is refined: "gauss-newton"; the "gradient" of all values at once, by an adjoint; or "both", which fits by the
+    first and prints how each gets on from the same start."""
     method: Literal["joint", "eschmann2024"] = "joint"
     """"eschmann2024" is the published procedure, for comparison: four rotors, no dead time, no errors, no vehicle written."""
     gravity_as_published: bool = False
@@ -111,6 +117,8 @@ def run(config: IdentifyConfig) -> int:
         use=_parts(config.use, "--use", logs),
         skip=_parts(config.skip, "--skip", logs),
         holdout=judges,
+        feed=config.feed,
+        refine=config.refine,
         name="identified" if config.out is None else config.out.stem,
         say=(lambda _: None) if config.json else (lambda text: print(f"  {text}", flush=True)),
     )
@@ -178,8 +186,8 @@ def _order(text: str | None) -> tuple[int, ...]:
     """Return columns from 0 on; raises AirworthyError where the words are no numbers from 1 on."""
     if text is None:
         return ()
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and int(word) >= 1 for word in words):
+    words = text.replace(",", " ").split()
+    if not words or not all(word.isdecimal() and int(word) >= 1 for word in words):
         raise AirworthyError(f"--order is {text!r}; expected a column for each rotor, from 1 on, as 4,3,2,1.")
     return tuple(int(word) - 1 for word in words)
 
@@ -219,7 +227,7 @@ _UNITS = {
     "mass": "kg", "thrust": "N", "thrust_linear": "1", "torque_ratio": "m", "lag": "s", "command_delay": "s",
     "inertia_xx": "kg m^2", "inertia_yy": "kg m^2", "inertia_zz_ratio": "1", "center_x": "m", "center_y": "m", "damping": "1/s",
     "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad", "drag_height": "m",
-    "force_delay": "s",
+    "force_delay": "s", "speed_delay": "s", "fall_ratio": "1",
 }  # fmt: skip
 
 
@@ -233,10 +241,14 @@ def _print(found: Identified) -> None:
     rows = [_row(v) for v in (*found.values, *found.sensor)]
     show_table("Values (thrust of a rotor in hover)", ("value", "is", "+-", "unit", "that is", "share"), rows)
     low, high, lower, higher = (1e3 * v for v in found.start.near)
-    print(
-        f"Lag by the force alone: {low:.0f} to {high:.0f} ms (rms within 1 % of the least), {lower:.0f} to {higher:.0f} (5 %)."
-    )
+    if found.motors is None:
+        near = f"{low:.0f} to {high:.0f} ms (rms within 1 % of the least), {lower:.0f} to {higher:.0f} (5 %)"
+        print(f"Lag by the force alone: {near}.")
     print(f"Rotors respond by the {found.structure}; hover at {100.0 * found.hover:.1f} % of full command.")
+    if found.raced:
+        columns = ("refined by", "cost", "steps", "processor time [s]", "farthest value", "off by [deviations]")
+        raced = [(r.method, r.cost, r.steps, round(r.seconds, 2), r.of, round(r.apart, 3)) for r in found.raced]
+        show_table("From the same start, on the same windows", columns, raced)
     points = [(100.0 * command, thrust, sd) for command, thrust, sd in found.curve]
     show_table("Thrust of a rotor", ("command [%]", "thrust [N]", "+-"), points)
     if found.table is not None:

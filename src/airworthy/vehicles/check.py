@@ -102,6 +102,12 @@ def check(vehicle: Vehicle) -> Vehicle:
         _check_rotor(rotor, f"rotors[{index}]", vehicle.motor_state)
     low, high = vehicle.rotor_range or (0.0, 1.0)
     _require(low < high, f"rotor_range is [{low:g}, {high:g}], but its first end must be the smaller one")
+    if vehicle.command_map is not None:
+        first, slope = vehicle.command_map
+        _require(
+            slope > 0.0 and first + slope > 0.0 and vehicle.motor_state == "speed",
+            f"command_map is [{first:g}, {slope:g}] rad/s, but speeds grow with the command, and are positive at full command",
+        )
     delay = vehicle.command_delay
     _require(0.0 <= delay <= DELAY_MAX, f"command_delay is {delay:g} s, but lies in 0 to {DELAY_MAX:g}")
     if vehicle.uncertainty is not None:

@@ -50,6 +50,7 @@ _UNITS = {
     "size": "m, half extents",
     "center": "m",
     "command_delay": "s",
+    "command_map": "rad/s, and rad/s per full command",
     "rotor_range": "rad/s, or N where motor_state is thrust",
     "links.mass": "kg",
     "links.center_of_mass": "m in the link's frame",

@@ -342,6 +342,9 @@ class Vehicle:
     """Dead time from a motor's command to the first answer of its rotor [s]; rigid dynamics fly it."""
     rotor_range: tuple[float, float] | None = None
     """Rotor states that were flown where thrust was identified, least and largest; beyond them the curve is extrapolated."""
+    command_map: tuple[float, float] | None = None
+    """Steady rotor speed of a command u in its logs, 0 < u <= 1: first + second u [rad/s]; none: u times `speed_max`. What
+    flies commands speeds; logs of the vehicle command fractions."""
     links: tuple[Link, ...] = ()
     """Of a vehicle with joints, parents first; empty: it is rigid. Mass, centre of mass and inertia are then those of all links
     with every joint at zero, about the root link's frame: `articulated` makes such a record."""

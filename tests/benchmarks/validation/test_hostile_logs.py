@@ -135,11 +135,28 @@ def timed(log: Log, change: Callable[[np.ndarray], np.ndarray]) -> Log:
 
 
 def test_a_clock_that_starts_anew(flown: Log) -> None:
-    found = validated(timed(flown, lambda t: np.where(t < 7.0, t, t - 1.0)))
+    found = validated(restarted(flown))
     sound(found)
-    # The few blocks on each side leave its interval wide; that it is the vehicle is plain.
-    assert found.word in ("flyable", "supported")
-    assert judged_row(found.rows, "rate").skill["vehicle, trimmed"].value > 0.9  # type: ignore[union-attr]
+    # Rotor states are guessed where commands begin anew, and right five lags and a dead time later.
+    anew = found.windows.start >= 7.0
+    assert anew.any()
+    assert found.windows.start[anew].min() > 7.0 + 5.0 * TRUTH.lag + TRUTH.delay
+    assert found.errors["rate"]["vehicle"].max() < 0.03
+    assert found.word == "flyable"
+    assert judged_row(found.rows, "rate").skill["vehicle, trimmed"].low > 0.9  # type: ignore[union-attr]
+    assert any("Commands begin anew once" in note and ": 0.3 s behind" in note for note in found.notes)
+
+
+def test_errors_behind_lost_samples_are_those_of_any_window(flown: Log) -> None:
+    time = flown.stream("gyro").time
+    keep = np.abs(time - 6.0) > 0.15
+    found = validated(
+        replace(flown, streams=tuple(replace(s, time=s.time[keep], values=s.values[keep]) for s in flown.streams))
+    )
+    sound(found)
+    assert (found.windows.start > 6.15).any()
+    assert found.errors["rate"]["vehicle"].max() < 0.03
+    assert any("Commands begin anew once" in note for note in found.notes)
 
 
 def test_stamps_that_come_twice(flown: Log) -> None:

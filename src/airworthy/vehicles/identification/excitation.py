@@ -38,11 +38,13 @@ PULL_WIDTH, PULL_MIN = 0.3, 0.1
 """Deviation of specific forces across the rotors' axes in means over so long, above which their height is fitted [s, m/s^2]."""
 
 
-def told_by(findings: Sequence[Sequence[LogFinding]]) -> dict[str, bool]:
+def told_by(findings: Sequence[Sequence[LogFinding]], speeds: bool = False) -> dict[str, bool]:
     """Return by name what the logs can tell together.
 
     Args:
         findings: Of each log.
+        speeds: Whether rotors turn as they were measured: then turns can be predicted, and the motors are told, however the
+            commands came.
     """
     told = {"mass": True}
     for parameter, names in _NEEDS.items():
@@ -51,6 +53,8 @@ def told_by(findings: Sequence[Sequence[LogFinding]]) -> dict[str, bool]:
             told[name] = "can tell" in verdicts
         if parameter.startswith("thrust") and "partly" in verdicts:
             told["thrust"] = True
+    if speeds:
+        told |= dict.fromkeys(("lag", "command_delay", "turns"), True)
     if not told["turns"]:
         told |= dict.fromkeys(_TURNING, False)
     return told

@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.logs import (
-    Log,
-    LogSegments,
-    flight_segments,
-    log_checks,
-    log_findings,
-)
-from airworthy.logs.checks import rest_noise
+from airworthy.logs import Log
 from airworthy.vehicles.identification.agreement import (
     agreement_notes,
     fitted_judges,
@@ -31,12 +25,28 @@ from airworthy.vehicles.identification.agreement import (
     refuse_unlike,
 )
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
+from airworthy.vehicles.identification.descent import compared_descents, descend_by_gradient
 from airworthy.vehicles.identification.excitation import advice, pulled, told_by
+from airworthy.vehicles.identification.gathering import (
+    Feed,
+    Gathered,
+    base_of,
+    followed_speeds,
+    hover_of,
+    ordered_alike,
+    settled_by,
+    split,
+    spun,
+    with_motors,
+)
 from airworthy.vehicles.identification.importance import sample_fit
-from airworthy.vehicles.identification.known import Known, Parts, believed, parts_of, refuse_loading, with_mass
+from airworthy.vehicles.identification.known import Known, Parts, parts_of, refuse_loading
+from airworthy.vehicles.identification.measured_speeds import MotorFit
+from airworthy.vehicles.identification.motor_values import by_speeds, told_by_speeds
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
-from airworthy.vehicles.identification.predict import cut_windows, predict
-from airworthy.vehicles.identification.refine import Fit, FitProblem, refine
+from airworthy.vehicles.identification.plant import slowest_lag
+from airworthy.vehicles.identification.predict import predict
+from airworthy.vehicles.identification.refine import Descent, Fit, promised_gain
 from airworthy.vehicles.identification.result import (
     Identified,
     curve_points,
@@ -45,30 +55,31 @@ from airworthy.vehicles.identification.result import (
     saved_vehicle,
     source_of,
 )
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals, refuse_rates
+from airworthy.vehicles.identification.signals import FlightSignals, mapped_commands
 from airworthy.vehicles.identification.start import StartValues, start_values
+from airworthy.vehicles.identification.structures import (
+    STARTS,
+    STARTS_QUICK,
+    STRUCTURES,
+    Compared,
+    RotorStructure,
+    compared,
+    fitted,
+    start_vector,
+)
 from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes
-from airworthy.vehicles.identification.wiring import wiring_of
 from airworthy.vehicles.record import Vehicle
 
-__all__ = ["identify"]
+__all__ = ["Refinement", "identify"]
 
-HELD_SHARE = 1.0 / 3.0
-"""Last part in time of each flight that no fit sees."""
-GUARD = 5.0
-"""Between what is fitted and what is held out [s]; of short flights a tenth of them."""
-WINDOWS, WINDOWS_QUICK = 96, 40
-"""Of each flight."""
-STARTS, STARTS_QUICK = 4, 1
-"""Of the grid's best cells."""
-SHORT = 6.0
-"""Usable seconds under which a flight is fitted whole, and nothing of it held out."""
+Refinement = Literal["gauss-newton", "gradient", "both"]
+
+WORTH_A_FIT = 2.0
+"""Gain in cost that one step must promise before rise and fall are fitted apart; left-out flight asks for more than that."""
+GAINED = 3.0
+"""So many times the promise a fit may gain: it also weighs errors anew. A power that is further behind is not fitted again."""
 BRACKET = 0.1
 """Distance of the two regressions of an inertia over their mean, above which it is told."""
-STRUCTURES = {"first power": False, "square": True}
-NO_FLIGHT = "no second of it is usable flight; `airworthy logs show` gives each reason"
-
-Part = tuple[float, float]
 
 
 def identify(
@@ -80,6 +91,8 @@ def identify(
     use: Parts = (),
     skip: Parts = (),
     holdout: Sequence[Log] = (),
+    feed: Feed = "auto",
+    refine: Refinement = "gauss-newton",
     name: str = "identified",
     say: Callable[[str], None] = lambda _: None,
 ) -> Identified:
@@ -93,6 +106,8 @@ def identify(
         use: Only these parts of each log, start and stop [s], or parts by the name of their log, "" being all logs; empty: all.
         skip: Not these parts [s].
         holdout: Logs that are predicted and not fitted; empty: the last third of each flight.
+        feed: What rotors follow in a fit: "speeds" as measured, "commands", or "auto", speeds where every log has good ones.
+        refine: How costs are lowered: by "gauss-newton", by the "gradient" alone, or by the first and then compared, "both".
         name: Of the vehicle.
         say: Told each stage.
 
@@ -106,43 +121,66 @@ def identify(
     if not logs:
         raise AirworthyError("No log was given; expected at least one flight with motor commands, gyro and accelerometer.")
     refuse_repeated(logs, () if use or skip else holdout)
-    base, trusted = _base(logs, known)
+    base, trusted = base_of(logs, known)
     refuse_loading(base)
-    gathered = [_Gathered(log, base, parts_of(use, log.name), parts_of(skip, log.name), known.order) for log in logs]
+    gathered = [Gathered(log, base, parts_of(use, log.name), parts_of(skip, log.name), known.order) for log in logs]
+    ordered_alike(gathered)
     refuse_orders([log.name for log in logs], [g.order for g in gathered])
     refuse_unlike([g.signals for g in gathered])
     refuse_unlike_turns([g.signals for g in gathered], base)
-    notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered])]
-    notes += turn_notes([g.signals for g in gathered], base)
-    notes += fitted_judges(logs, holdout)
-    base = _spun(base, gathered)
-    told = told_by([g.findings for g in gathered])
-    told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
-    fitted, held = _split([g.signals for g in gathered], bool(holdout))
+    decided = followed_speeds(gathered, feed)
+    base = spun(base, gathered)
+    for g in gathered:
+        g.settle(slowest_lag(base))
+    notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered]), *decided]
+    notes += [*turn_notes([g.signals for g in gathered], base), *fitted_judges(logs, holdout)]
+    fit_to, held = split([g.signals for g in gathered], bool(holdout))
     if holdout:
-        held = [_Gathered(log, base, (), (), known.order).signals for log in holdout]
-    hover = float(np.mean([_hover(flight) for flight in fitted]))
-    say(f"{sum(f.usable_time for f in fitted):.1f} s are fitted, {sum(f.usable_time for f in held):.1f} s held out")
-    rested = [g.rested for g in gathered]
-    fits: dict[str, tuple[float, StartValues, Parameters, Fit]] = {}
-    for structure, square in STRUCTURES.items():
-        if square and not told["lag"]:
-            continue
-        begin = start_values(fitted, base, hover, square, quick or not told["turns"], told["turns"])
-        parameters = believed_parameters(base, known, rested, hover, told, trusted, square)
-        say(f"{structure}: lag {1e3 * begin.lag:.0f} ms, dead time {1e3 * begin.delay:.0f} ms by the grid")
-        fit = _fitted(fitted, parameters, begin, told, known, quick, say)
-        fits[structure] = (_left_over(fit), begin, parameters, fit)
-    structure = min(fits, key=lambda s: fits[s][0])
-    _, begin, parameters, fit = fits[structure]
+        judges = [Gathered(log, base, (), (), known.order) for log in holdout]
+        ordered_alike([*gathered, *judges])
+        for g in judges:
+            g.settle(slowest_lag(base))
+        held = [g.signals for g in judges]
+    motors: MotorFit | None = None
+    if all(flight.speeds is not None for flight in fit_to):
+        base, fit_to, held, found = with_motors(base, fit_to, held)
+        motors = found if isinstance(found, MotorFit) else None
+        notes.append(found.sentence() if isinstance(found, MotorFit) else f"Rotor speeds are not followed: {found}.")
+    else:
+        fit_to, held = ([mapped_commands(flight, base) for flight in part] for part in (fit_to, held))
+    told = told_by([g.findings for g in gathered], motors is not None)
+    told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
+    hover = float(np.mean([hover_of(flight) for flight in fit_to]))
+    say(f"{sum(f.usable_time for f in fit_to):.1f} s are fitted, {sum(f.usable_time for f in held):.1f} s held out")
+    job = _Job(
+        tuple(fit_to),
+        base,
+        known,
+        tuple(g.rested for g in gathered),
+        hover,
+        told,
+        trusted,
+        motors,
+        quick,
+        say,
+        descend_by_gradient if refine == "gradient" else None,
+    )
+    tried, judged = _tried(job)
+    chosen = tried[judged.chosen]
+    fit, begin = chosen.fit, chosen.begin
+    if len(tried) > 1:
+        notes.append(judged.sentence())
+    raced = compared_descents(fit, start_vector(fit.problem.parameters, begin, begin.cells[0])) if refine == "both" else ()
     if not quick:
         fit, sampled = sample_fit(fit, seed, say)
-        notes.append(sampled.sentence([item.label for item in parameters.items]))
-    table = _table(fitted, held, fit, begin, told) if held else None
+        notes.append(sampled.sentence([item.label for item in fit.problem.parameters.items]))
+    if motors is not None:
+        fit = told_by_speeds(fit, chosen.parameters, motors)
+    table = _table(fit_to, settled_by(held, begin.lag, begin.delay), fit, begin, told) if held else None
     values, sensor, of_flights = found_values(fit, known)
-    flown = _flown(fitted, fit)
-    gauge = known.vehicle is None or base.extra.get("gauge") == "nominal"
-    made = saved_vehicle(fit, values, source_of(logs, fitted), flown, gauge, seed, name)
+    flown = _flown(fit_to, fit)
+    gauge = motors is None and (known.vehicle is None or base.extra.get("gauge") == "nominal")
+    made = saved_vehicle(fit, values, source_of(logs, fit_to), flown, gauge, seed, name, motors)
     return Identified(
         vehicle=made,
         values=values,
@@ -152,180 +190,107 @@ def identify(
         segments=tuple(g.segments for g in gathered),
         start=begin,
         fit=fit,
-        structure=structure,
-        structures={s: f[0] for s, f in fits.items()},
+        structure=judged.chosen,
+        structures=dict(judged.scores),
         hover=hover_command(made),
         curve=curve_points(fit, flown),
         advice=advice([g.findings for g in gathered]),
         notes=(*notes, *_brackets(begin, told), *_delay_note(fit)),
         seed=seed,
+        motors=motors,
+        raced=raced,
     )
 
 
-# ---- What arrives ------------------------------------------------------------------------------------------------------------
+# ---- Fits --------------------------------------------------------------------------------------------------------------------
 
 
-def _base(logs: Sequence[Log], known: Known) -> tuple[Vehicle, tuple[str, ...]]:
-    """Return what is believed beforehand, and which of its values are more than a guess."""
-    assert known.mass is not None
-    mass = known.mass[0]
-    if known.vehicle is not None:
-        base = with_mass(known.vehicle, mass)
-        guessed = known.vehicle.extra.get("gauge") == "nominal"
-        return base, () if guessed else ("lag", "inertia_xx", "inertia_yy", "inertia_zz_ratio", "torque_ratio", "damping")
-    geometry = next((log.geometry for log in logs if log.geometry is not None), None)
-    if geometry is None:
-        raise AirworthyError(
-            "No log says where its rotors are; name a vehicle of the catalogue (--like), a frame (--frame quad_x:0.028) or a"
-            " vehicle file (--geometry)."
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What is fitted to what, whatever the structure."""
+
+    flights: tuple[FlightSignals, ...]
+    base: Vehicle
+    known: Known
+    rested: tuple[bool, ...]
+    hover: float
+    told: dict[str, bool]
+    trusted: tuple[str, ...]
+    motors: MotorFit | None
+    quick: bool
+    say: Callable[[str], None]
+    descend: Descent | None
+
+    def parameters(self, structure: RotorStructure) -> Parameters:
+        """Return what is fitted of a structure."""
+        middles = [0.5 * (flight.spans[0][0] + flight.spans[-1][1]) for flight in self.flights]
+        return believed_parameters(
+            self.base,
+            self.known,
+            self.rested,
+            self.hover,
+            self.told,
+            self.trusted,
+            structure.square,
+            structure.apart,
+            middles,
         )
-    if not np.all(geometry.spin):
-        raise AirworthyError(f"The parameters of log {logs[0].name!r} do not say which way its rotors turn; give --geometry.")
-    ratio = float(np.mean(np.abs(geometry.torque_ratio))) or None
-    positions = geometry.position - geometry.position.mean(axis=0)
-    made = believed(
-        "identified",
-        mass,
-        [(float(p[0]), float(p[1]), float(p[2])) for p in positions],
-        [(float(a[0]), float(a[1]), float(a[2])) for a in geometry.axis],
-        # A rotor that turns counter-clockwise is answered by the vehicle against its axis.
-        [-1 if spin > 0 else 1 for spin in geometry.spin],
-        ratio,
+
+    def start(self, structure: RotorStructure) -> StartValues:
+        """Return start values; where speeds were measured, they tell lag and dead time."""
+        turning, motors = self.told["turns"], self.motors
+        cell = None if motors is None else (motors.lag, motors.delay)
+        quick = self.quick or not turning
+        return start_values(self.flights, self.base, self.hover, structure.square, quick, turning, cell)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """One structure, fitted."""
+
+    begin: StartValues
+    parameters: Parameters
+    fit: Fit
+
+
+def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
+    """Fit every structure that flights may tell, and judge them."""
+    motors, told = job.motors, job.told
+    if motors is not None:
+        chosen = next(s for s in STRUCTURES if (s.square, s.apart) == (motors.square, motors.apart))
+        begin, parameters = job.start(chosen), job.parameters(chosen)
+        followed = by_speeds(parameters, motors, job.known)
+        fit = fitted(
+            job.flights, followed, [start_vector(followed, begin, begin.cells[0])], told, job.known, job.quick, job.say
+        )
+        return {chosen.name: _Tried(begin, parameters, fit)}, Compared(chosen.name, motors.scores, motors.errors)
+    plain = [s for s in STRUCTURES if not s.apart and (told["lag"] or not s.square)]
+    begun = {s.name: job.start(s) for s in plain}
+    # Of the same windows, whatever the structure: their errors are compared.
+    flights = settled_by(
+        job.flights, max(b.lag for b in begun.values()), max(b.delay for b in begun.values()) if told["lag"] else 0.0
     )
-    return made, ("torque_ratio",) if ratio else ()
-
-
-class _Gathered:
-    """One log: checks, parts, signals, order of its motors."""
-
-    def __init__(self, log: Log, base: Vehicle, use: Sequence[Part], skip: Sequence[Part], order: Sequence[int] = ()) -> None:
-        if not log.has("motor_command"):
-            raise AirworthyError(
-                f"Log {log.name!r} holds no motor commands: it tells noise of sensors, time offsets and motion, but no vehicle."
-            )
-        count = log.stream("motor_command").values.shape[1]
-        if count != base.rotor_count:
-            raise AirworthyError(
-                f"Log {log.name!r} commands {count} motors, and the given geometry has {base.rotor_count} rotors; name the"
-                " vehicle that flew it."
-            )
-        if not np.any(np.nan_to_num(log.stream("motor_command").values)):
-            raise AirworthyError(f"Log {log.name!r}: every motor command is 0, so nothing flew by them; a vehicle is not told.")
-        for check in log_checks(log):
-            if check.passed is False and check.name in ("gravity at rest", "gravity in flight"):
-                raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is fitted to wrong units.")
-        self.segments: LogSegments = flight_segments(log, use, skip)
-        if not self.segments.usable:
-            raise AirworthyError(f"Log {log.name!r}: {NO_FLIGHT}.")
-        self.findings = log_findings(log, self.segments)
-        rest = rest_noise(log)
-        self.rested = rest is not None
-        self.signals: FlightSignals = flight_signals(log, self.segments, None if rest is None else rest.gyro_bias)
-        refuse_rates(log, self.signals)
-        self.notes: list[str] = []
-        turns = any(f.parameter == "inertia xx, yy" and f.verdict == "can tell" for f in self.findings)
-        wiring = wiring_of(log, self.segments, base, turns, order)
-        self.order, self.reversed = wiring.order, wiring.reversed
-        self.notes.append(f"{log.name}: {wiring.note}")
-        if wiring.order is not None:
-            self.signals = self.signals.ordered(wiring.order)
-        if log.has("voltage") and float(np.ptp(np.nan_to_num(log.stream("voltage").values))) == 0.0:
-            self.notes.append(f"{log.name}: the voltage is constant, so it was not measured, and no sag is told.")
-
-
-def _spun(base: Vehicle, gathered: Sequence[_Gathered]) -> Vehicle:
-    """Return the base with rotors that turn the other way round, where logs show that."""
-    if not any(g.reversed for g in gathered):
-        return base
-    return replace(base, rotors=tuple(replace(r, spin=1 if r.spin < 0 else -1) for r in base.rotors))
-
-
-def _split(flights: Sequence[FlightSignals], whole: bool) -> tuple[list[FlightSignals], list[FlightSignals]]:
-    """Return what is fitted and what is held out: the last third in time of each flight, behind a guard."""
-    if whole:
-        return list(flights), []
-    fitted, held = [], []
-    for flight in flights:
-        if flight.usable_time < SHORT:
-            fitted.append(flight)
-            continue
-        begin, end = flight.spans[0][0], flight.spans[-1][1]
-        cut = end - HELD_SHARE * (end - begin)
-        guard = min(GUARD, 0.1 * (end - begin))
-        first, last = flight.within((begin, cut - guard)), flight.within((cut, end))
-        if first.usable_time < 2.0 or last.usable_time < 1.0:
-            fitted.append(flight)
-            continue
-        fitted.append(first)
-        held.append(last)
-    return fitted, held
-
-
-def _hover(flight: FlightSignals) -> float:
-    """Mean command of what is usable."""
-    time = flight.command.start + flight.command.period * np.arange(len(flight.command.values))
-    inside = np.zeros(len(time), bool)
-    for a, b in flight.spans:
-        inside |= (time >= a) & (time <= b)
-    return float(np.median(np.abs(flight.command.values[inside]).mean(axis=1)))
-
-
-# ---- Fit ---------------------------------------------------------------------------------------------------------------------
-
-
-def _fitted(
-    flights: Sequence[FlightSignals],
-    parameters: Parameters,
-    begin: StartValues,
-    told: dict[str, bool],
-    known: Known,
-    quick: bool,
-    say: Callable[[str], None],
-) -> Fit:
-    turns = told["turns"] and told["inertia_xx"]
-    yaw = told["turns"] and told["torque_ratio"]
-    across = told["imu_tilt"] and told["turns"]
-    windows = tuple(cut_windows(flight, WINDOWS_QUICK if quick else WINDOWS) for flight in flights)
-    problem = FitProblem(parameters, windows, (turns, turns, yaw, across, across, True), known.izz)
-    cells = begin.cells[: STARTS_QUICK if quick else STARTS]
-    return refine(problem, [start_vector(parameters, begin, cell) for cell in cells], say)
-
-
-def start_vector(parameters: Parameters, begin: StartValues, cell: tuple[float, float]) -> Array:
-    """Return a vector at the closed form's values; what is not fitted stays at its prior."""
-    theta = parameters.mean
-    c1, c2 = begin.thrust
-    hover = parameters.state / parameters.base.rotors[0].speed_max
-    whole = c1 * hover + c2 * hover**2
-    found = {
-        "thrust": math.log(whole) if whole > 0.0 else math.nan,
-        "thrust_linear": c1 * hover / whole if whole > 0.0 else math.nan,
-        "lag": math.log(cell[0]),
-        "command_delay": cell[1],
-        "center_x": parameters.base.center_of_mass[0] + begin.center[0],
-        "center_y": parameters.base.center_of_mass[1] + begin.center[1],
-    }
-    for axis, name in enumerate(("inertia_xx", "inertia_yy")):
-        # The truth lies between the two regressions.
-        pair = (begin.inertia[axis], begin.inertia_other[axis])
-        found[name] = 0.5 * (math.log(pair[0]) + math.log(pair[1])) if min(pair) > 0.0 else math.nan
-    for name, value in found.items():
-        place = parameters.place(name)
-        item = parameters.items[place]
-        if parameters.free[place] and math.isfinite(value):
-            # No start lies where its prior hardly reaches.
-            theta[place] = float(np.clip(value, item.mean - 3.0 * item.sd, item.mean + 3.0 * item.sd))
-    return theta
-
-
-def _left_over(fit: Fit) -> float:
-    """Log of the covariance that a fit leaves, summed over windows: with as many parameters, less is better."""
-    total = 0.0
-    for whitening, windows in zip(fit.problem.scaled(fit.theta).whitening, fit.problem.windows, strict=True):
-        # Of triangular matrices; blocks that only foretell are silent, and count nothing.
-        sizes = np.diagonal(whitening, axis1=1, axis2=2)
-        total -= len(windows) * float(np.log(sizes[sizes > 0.0]).sum())
-    return total
+    tried: dict[str, _Tried] = {}
+    for structure in plain:
+        begin, parameters = begun[structure.name], job.parameters(structure)
+        job.say(f"{structure.name}: lag {1e3 * begin.lag:.0f} ms, dead time {1e3 * begin.delay:.0f} ms by the grid")
+        cells = begin.cells[: STARTS_QUICK if job.quick else STARTS]
+        starts = [start_vector(parameters, begin, cell) for cell in cells]
+        tried[structure.name] = _Tried(
+            begin, parameters, fitted(flights, parameters, starts, told, job.known, job.quick, job.say, job.descend)
+        )
+    apart = [s for s in STRUCTURES if s.apart] if told["lag"] and "lag" not in job.known.fixed else []
+    behind = compared({name: item.fit for name, item in tried.items()}).scores
+    for structure in apart:
+        # Both powers: one lag makes the wrong one of them look better where rise and fall differ.
+        power = "square" if structure.square else "first power"
+        near, parameters = tried[power], job.parameters(structure)
+        gain = promised_gain(replace(near.fit.problem, parameters=parameters), near.fit.theta)
+        job.say(f"{structure.name}: a step from one lag gains {gain:.1f}")
+        if gain > WORTH_A_FIT and GAINED * gain > behind[power]:
+            fit = fitted(flights, parameters, [near.fit.theta], told, job.known, job.quick, job.say, job.descend)
+            tried[structure.name] = _Tried(near.begin, parameters, fit)
+    return tried, compared({name: item.fit for name, item in tried.items()})
 
 
 # ---- What is told ------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.plant import Plant, plant_of, stacked
-from airworthy.vehicles.record import UNCERTAIN, RotorResponse, Vehicle
+from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Vehicle
 from airworthy.vehicles.trim import rotor_state_for_thrust
 from airworthy.vehicles.uncertainty import uncertain_values, with_values
 
@@ -26,8 +26,13 @@ AIR = "drag_height"
 """Height of the point where drag acts over the centre of mass [m]: blades that flap and discs in a wind turn the vehicle."""
 LATE = "force_delay"
 """By which the accelerometer is later than the gyro [s]."""
-PER_FLIGHT = ("turn_x", "turn_y", "turn_z", "force_x", "force_y", "force_z")
-"""Angular acceleration that no rotor tells [rad/s^2] and bias of the accelerometer [m/s^2], of each flight."""
+SPEEDS_LATE = "speed_delay"
+"""By which measured rotor speeds are later than the gyro [s]."""
+FALL = "fall_ratio"
+"""Lag of rotors that slow down over that of rotors that speed up [1]."""
+PER_FLIGHT = ("turn_x", "turn_y", "turn_z", "drift_x", "drift_y", "force_x", "force_y", "force_z")
+"""Angular acceleration that no rotor tells in the middle of what is fitted [rad/s^2], by how much it drifts in a second about x
+and y [rad/s^3], and bias of the accelerometer [m/s^2], of each flight."""
 
 PRIOR_SD = {
     "thrust": 0.3,
@@ -51,12 +56,19 @@ DRAG_HEIGHT_SHARE = 0.5
 """Deviation of the height where drag acts, over the arm."""
 FORCE_DELAY_SD = 0.004
 """Of an accelerometer's delay against the gyro [s]: the difference of a low-pass of 30 Hz and one of 80 is 4.7 ms."""
+SPEED_DELAY_SD = 0.004
+"""Of measured speeds [s]: a sensor that counts passes of blades tells the mean of one to some periods."""
+FALL_SD = 0.3
+"""Of the logarithm of fall over rise: brushed motors coast, and those of published vehicles fall 0.7 to 2.1 times as slowly."""
 TILT_SD = math.radians(1.5)
 TURN_SHARE = 0.1
 """Moment about z that no rotor tells, over inertia: so much of gravity over the arm."""
 DRIFT_SHARE = 0.04
 """The same about x and y, beside what the centre of mass tells: as a centre of mass that is off by 1 % of the arm from one
 flight to the next turns a vehicle whose inertia is a quarter of its mass and squared arm."""
+DRIFT_TIME = 30.0
+"""Time in which the trim about x and y drifts as far as it differs from flight to flight [s]: motors that warm up unlike one
+another. Of a brushed quadrotor it goes from -7 to 6 rad/s^2 within 36 s, and its pilot's integrators follow."""
 BIAS_SD, BIAS_SD_REST = 0.1, 0.03
 """Of an accelerometer, and along z of one that was seen at rest [m/s^2]."""
 
@@ -94,6 +106,8 @@ class Parameters:
     """Of the vehicle's, also those that are not free stand here: their priors are what is known of them."""
     free: tuple[bool, ...]
     """Which are fitted."""
+    middles: tuple[float, ...] = ()
+    """Time of each flight at which its trim is told [s]."""
 
     @property
     def mean(self) -> Array:
@@ -131,7 +145,9 @@ class Parameters:
         """Return the vehicle of a vector; it is not checked."""
         made = with_values(self.base, self.values(theta), self.state)
         height = (*made.drag.center[:2], float(theta[self.place(AIR)]))
-        return replace(made, drag=replace(made.drag, center=height))
+        ratio = math.exp(min(float(theta[self.place(FALL)]), 50.0))
+        rotors = tuple(_falling(rotor, ratio) for rotor in made.rotors)
+        return replace(made, rotors=rotors, drag=replace(made.drag, center=height))
 
     def plant(self, theta: Array, flight: int) -> Plant:
         """Return what predicts a flight with each of several vectors.
@@ -157,8 +173,11 @@ class Parameters:
             delay=np.array([delay]),
             tilt=np.array([[of.get("imu_tilt_x", 0.0), of.get("imu_tilt_y", 0.0), 0.0]]),
             turn_offset=np.array([[of.get(f"turn_{axis}", 0.0) for axis in "xyz"]]),
+            turn_drift=np.array([[of.get(f"drift_{axis}", 0.0) for axis in "xyz"]]),
+            turn_since=np.array([self.middles[flight] if flight < len(self.middles) else 0.0]),
             force_offset=np.array([[of.get(f"force_{axis}", 0.0) for axis in "xyz"]]),
             force_delay=np.array([of.get(LATE, 0.0)]),
+            speed_delay=np.array([of.get(SPEEDS_LATE, 0.0)]),
         )
 
 
@@ -170,6 +189,8 @@ def believed_parameters(
     told: Mapping[str, bool],
     trusted: Sequence[str] = (),
     square: bool = False,
+    apart: bool = False,
+    middles: Sequence[float] = (),
 ) -> Parameters:
     """Return what is fitted, with priors.
 
@@ -181,11 +202,15 @@ def believed_parameters(
         told: By name of a value: whether the logs can tell it.
         trusted: Values of which the base itself tells the prior's mean.
         square: Whether rotors respond by the square of their speeds; else by the first power.
+        apart: Whether the lags of rise and fall are fitted apart; else they are one, where the logs tell a lag at all.
+        middles: Time of each flight at which its trim is told [s].
     """
     assert known.mass is not None
     mass, mass_sd = known.mass
+    fall = base.rotors[0].response
     full = float(np.mean([rotor.speed_max for rotor in base.rotors]))
     state = full * hover
+    believed_ratio = _rate(fall.rise, state) / _rate(fall.fall, state) if "lag" in trusted else 1.0
     base = _responding(_hovering(replace(base, mass=mass), state), state, square)
     believed = uncertain_values(base, state)
     arm = float(np.mean([math.hypot(*rotor.position[:2]) for rotor in base.rotors]))
@@ -212,26 +237,46 @@ def believed_parameters(
     free.append(told.get(AIR, False))
     items.append(Parameter(LATE, 0.0, FORCE_DELAY_SD))
     free.append(told.get("turns", False) and told.get("lag", False))
+    items.append(Parameter(SPEEDS_LATE, 0.0, SPEED_DELAY_SD))
+    free.append(False)
+    # One lag is a lag of rise and fall alike, whatever the record that one starts from says: only a fit of both tells two.
+    one = told.get("lag", False) and not apart
+    items.append(Parameter(FALL, 0.0 if one else math.log(believed_ratio), FALL_SD, "log"))
+    free.append(told.get("lag", False) and apart)
     pull = TURN_SHARE * base.gravity / arm
+    spread = {"turn_z": pull} | dict.fromkeys(("turn_x", "turn_y"), DRIFT_SHARE * base.gravity / arm)
+    spread |= dict.fromkeys(("drift_x", "drift_y"), DRIFT_SHARE * base.gravity / arm / DRIFT_TIME)
     for flight, seen in enumerate(rested):
         for name in PER_FLIGHT:
-            turn = name.startswith("turn")
             bias = BIAS_SD_REST if seen and name == "force_z" else BIAS_SD
-            spread = pull if name == "turn_z" else DRIFT_SHARE * base.gravity / arm
-            items.append(Parameter(name, 0.0, spread if turn else bias, flight=flight))
+            items.append(Parameter(name, 0.0, spread.get(name, bias), flight=flight))
             # About x and y the centre of mass says the same, of all flights together.
+            turn = name in spread
             free.append(told.get(name if name == "turn_z" else "center_x", False) if turn else True)
-    return Parameters(base, state, tuple(items), tuple(free))
+    return Parameters(base, state, tuple(items), tuple(free), tuple(middles))
+
+
+def _rate(pair: tuple[float, float], state: float) -> float:
+    """Rate at which a state follows about another [1/s]."""
+    return pair[0] + 2.0 * pair[1] * state
 
 
 def _responding(base: Vehicle, state: float, square: bool) -> Vehicle:
-    """Return a vehicle whose rotors respond by one power alone, as fast about hover as they did."""
+    """Return a vehicle whose rotors respond by one power alone, rise and fall alike, as fast about hover as they rose."""
     found = []
     for rotor in base.rotors:
-        rates = [a + 2.0 * b * state for a, b in (rotor.response.rise, rotor.response.fall)]
-        pairs = [(0.0, 0.5 * rate / state) if square else (rate, 0.0) for rate in rates]
-        found.append(replace(rotor, response=RotorResponse(*pairs)))
+        rate = _rate(rotor.response.rise, state)
+        pair = (0.0, 0.5 * rate / state) if square else (rate, 0.0)
+        found.append(replace(rotor, response=RotorResponse(pair, pair)))
     return replace(base, rotors=tuple(found))
+
+
+def _falling(rotor: Rotor, ratio: float) -> Rotor:
+    """Return a rotor whose lag of fall is so many times that of its rise."""
+    if ratio == 1.0:
+        return rotor
+    a, b = rotor.response.rise
+    return replace(rotor, response=RotorResponse(rotor.response.rise, (a / ratio, b / ratio)))
 
 
 def _hovering(base: Vehicle, state: float) -> Vehicle:

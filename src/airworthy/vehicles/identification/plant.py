@@ -18,7 +18,7 @@ from airworthy.vehicles.check import inertia_matrix
 from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Vehicle
 
-__all__ = ["Plant", "plant_of", "stacked"]
+__all__ = ["Plant", "plant_of", "slowest_lag", "stacked"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,19 @@ class Plant:
     tilt: Array
     """Small rotation of the sensor against the body about x, y, z [rad], (sets, 3)."""
     turn_offset: Array
-    """Angular acceleration that no rotor tells, constant in a flight [rad/s^2], (sets, 3)."""
+    """Angular acceleration that no rotor tells, at one time of a flight [rad/s^2], (sets, 3)."""
+    turn_drift: Array
+    """By how much that changes in a second [rad/s^3], (sets, 3)."""
+    turn_since: Array
+    """Time of the flight at which the offset holds [s], (sets,)."""
     force_offset: Array
     """Bias of the accelerometer [m/s^2], (sets, 3)."""
     force_delay: Array
     """By which the accelerometer is later than the gyro [s], (sets,): its low-pass is the slower one."""
+    speed_delay: Array
+    """By which measured rotor speeds are later than the gyro [s], (sets,)."""
+    speed_full: Array
+    """Rotor speed of a state of 1 [rad/s], by which measured speeds become states, (sets, rotors)."""
     drag_arm: Array
     """Height of the point where drag acts over the centre of mass, times the mass [kg m], (sets,)."""
 
@@ -97,9 +105,12 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
         "damping": np.array(vehicle.drag.angular_linear),
         "lever": np.array(lever) - center,
         "force_delay": 0.0,
+        "speed_delay": 0.0,
+        "turn_since": 0.0,
+        "speed_full": full,
         "drag_arm": vehicle.mass * vehicle.drag.center[2],
     }
-    zeros = dict.fromkeys(("tilt", "turn_offset", "force_offset"), np.zeros(3))
+    zeros = dict.fromkeys(("tilt", "turn_offset", "turn_drift", "force_offset"), np.zeros(3))
     return Plant(**{name: np.asarray(value, np.float64)[None] for name, value in (one | zeros).items()})
 
 
@@ -115,3 +126,20 @@ def _response(vehicle: Vehicle) -> Array:
     rotor = vehicle.rotors[0]
     full = rotor.speed_max
     return np.array([value * (full if k % 2 else 1.0) for k, value in enumerate(rotor.response.rise + rotor.response.fall)])
+
+
+def slowest_lag(vehicle: Vehicle) -> float:
+    """Return the longest time constant of a vehicle's rotors, rise or fall, where they carry its weight [s].
+
+    Args:
+        vehicle: Whose rotors may differ; of one that they cannot carry half of their range counts.
+    """
+    from airworthy.vehicles.trim import rotor_state_for_thrust
+
+    share, slowest = vehicle.mass * vehicle.gravity / vehicle.rotor_count, 0.0
+    for rotor in vehicle.rotors:
+        state = min(abs(rotor_state_for_thrust(rotor, share)), rotor.speed_max)
+        state = state if np.isfinite(state) and state > 0.0 else 0.5 * rotor.speed_max
+        for a, b in (rotor.response.rise, rotor.response.fall):
+            slowest = max(slowest, 1.0 / max(a + 2.0 * b * state, 1e-6))
+    return slowest

@@ -155,7 +155,7 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
         Readings; of a set that diverges they are not finite.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        thrust = _thrusts(plant, windows)
+        thrust = thrusts(plant, rotor_states(plant, windows))
         sets, count, points = thrust.shape[:3]
         flat = thrust.reshape(sets, count * points, -1)
         turning = np.asarray(np.matmul(flat, np.swapaxes(plant.moment, 1, 2)).reshape(sets, count, points, 3), np.float64)
@@ -167,6 +167,8 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
         inverse = np.asarray(np.linalg.inv(plant.inertia), np.float64)
         turning = np.matmul(turning.reshape(sets, -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
         turning += plant.turn_offset[:, None, None]
+        if np.any(plant.turn_drift):
+            turning += plant.turn_drift[:, None, None] * drift_times(plant, windows)
         if push is not None:
             turning[:, :, ::2] += push
             turning[:, :, 1::2] += 0.5 * (push[:, :, 1:] + push[:, :, :-1])
@@ -178,14 +180,20 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
         )
 
 
+def drift_times(plant: Plant, windows: Windows) -> Array:
+    """Return how long the trim has drifted at the ends and the middle of each step [s], (sets, windows, 2 steps + 1, 1)."""
+    time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
+    return np.asarray((time[None] - plant.turn_since[:, None, None])[..., None])
+
+
 def _drag(plant: Plant, windows: Windows) -> Array:
     """Specific force of the air across the rotors' axes, in the body's axes [m/s^2], (sets, windows, 2 steps + 1, 2)."""
     force, rate, acceleration, weight = windows.air
     lever = plant.lever[:, None, None]
-    pushed = _crossed(acceleration[None], lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
+    pushed = crossed(acceleration[None], lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
     pushed = pushed - lever * (rate**2).sum(axis=-1, keepdims=True)
     read = force - plant.force_offset[:, None, None]
-    found = read + _crossed(plant.tilt[:, None, None], read) - pushed
+    found = read + crossed(plant.tilt[:, None, None], read) - pushed
     return np.asarray(found[..., :2] * weight)
 
 
@@ -198,19 +206,30 @@ def _later(plant: Plant, force: Array, step: float) -> Array:
     return np.asarray(force - share * (force - before))
 
 
-def _thrusts(plant: Plant, windows: Windows) -> Array:
-    """Thrust of each rotor at the ends and the middle of each step [N], (sets, windows, 2 steps + 1, rotors)."""
+def thrusts(plant: Plant, state: Array) -> Array:
+    """Return the thrust of each rotor at given states [N], (sets, windows, 2 steps + 1, rotors)."""
+    c0, c1, c2 = (plant.thrust[:, None, None, :, k] for k in range(3))
+    # A rotor that stands gives no thrust, whatever a published polynomial says.
+    return np.asarray(c1 * state + c2 * (state * np.abs(state)) + c0 * (np.abs(state) > 1e-6))
+
+
+def rotor_states(plant: Plant, windows: Windows) -> Array:
+    """Return rotor states at the ends and the middle of each step, fractions of full, (sets, windows, 2 steps + 1, rotors).
+
+    Of a flight with measured speeds rotors turn as they were measured, else as commands have led them.
+    """
     time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
-    command = windows.flight.command
+    speeds, command = windows.flight.speeds, windows.flight.command
+    if speeds is not None:
+        lates, back = np.unique(plant.speed_delay, return_inverse=True)
+        measured = np.stack([speeds.mean(time + late, WIDTH) for late in lates])
+        return np.asarray(measured[back] / plant.speed_full[:, None, None])
     # Many sets share response and dead time: those of a Jacobian differ in one parameter each.
     pairs, back = np.unique(np.column_stack([plant.response, plant.delay]), axis=0, return_inverse=True)
     kinds, of = np.unique(pairs[:, :4], axis=0, return_inverse=True)
     known = command.states(kinds)
     states = np.stack([command.at(known[of[k]], row[:4], time - row[4]) for k, row in enumerate(pairs)])
-    state, square = states[back], (states * np.abs(states))[back]
-    c0, c1, c2 = (plant.thrust[:, None, None, :, k] for k in range(3))
-    # A rotor that stands gives no thrust, whatever a published polynomial says.
-    return np.asarray(c1 * state + c2 * square + c0 * (np.abs(state) > 1e-6))
+    return np.asarray(states[back])
 
 
 def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) -> tuple[Array, Array]:
@@ -256,7 +275,7 @@ def _sensed(plant: Plant, rate: Array, acceleration: Array, force: Array) -> Arr
     if np.any(plant.lever):
         # Where the sensor lies off the centre of mass, turning pushes it, too: w' x p + w (w . p) - p |w|^2.
         lever = plant.lever[:, None, None]
-        pushed = _crossed(acceleration, lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
+        pushed = crossed(acceleration, lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
         force = force + pushed - lever * (rate**2).sum(axis=-1, keepdims=True)
     return np.asarray(_in_sensor(plant, force) + plant.force_offset[:, None, None])
 
@@ -265,11 +284,11 @@ def _in_sensor(plant: Plant, vector: Array) -> Array:
     """Return vectors of the body in the axes of the sensor, which is turned by a small angle."""
     if not np.any(plant.tilt):
         return vector
-    return np.asarray(vector - _crossed(plant.tilt[:, None, None], vector))
+    return np.asarray(vector - crossed(plant.tilt[:, None, None], vector))
 
 
-def _crossed(a: Array, b: Array) -> Array:
-    """Cross product; NumPy's own takes longer over its arguments."""
+def crossed(a: Array, b: Array) -> Array:
+    """Return the cross product, (..., 3); NumPy's own takes longer over its arguments."""
     x, y, z = (a[..., k] for k in range(3))
     u, v, w = (b[..., k] for k in range(3))
     return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=-1)

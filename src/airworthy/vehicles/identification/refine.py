@@ -11,17 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.core.arrays import Array, ArrayIndex, ArrayInt
 from airworthy.vehicles.identification.known import MeasuredValue
 from airworthy.vehicles.identification.parameters import Parameters
 from airworthy.vehicles.identification.plant import Plant
 from airworthy.vehicles.identification.predict import Windows, predict
+from airworthy.vehicles.identification.whitening import whitening_of
 
-__all__ = ["Fit", "FitProblem", "costs_of", "curvature_of", "refine"]
+__all__ = [
+    "Descent",
+    "Fit",
+    "FitProblem",
+    "costs_of",
+    "curvature_of",
+    "descend_by_gauss_newton",
+    "left_out_scores",
+    "promised_gain",
+    "refine",
+]
 
 BLOCK_STEPS = 5
 """Steps over which errors are averaged: 25 ms, within which errors are vibration."""
@@ -37,15 +47,6 @@ FAR = 1e3
 ITERATIONS, ITERATIONS_START = 12, 4
 GAIN_MIN = 1e-4
 """Smaller gains end the iterations, over the cost."""
-CLIP = 4.0
-"""Errors beyond so many times the usual enter the covariance as that."""
-LASTING = (0.03, 0.1, 0.3, 1.0)
-"""Times that pushes last, of which the covariance of errors is mixed [s]: a mixture has less freedom than the windows' own."""
-ALONE = 0.02
-"""Share of errors that is taken to be of each block alone, whatever the mixture says: without it differences of neighbouring
-blocks count for more than any rotor's equation is true to."""
-MIXTURES = 3
-"""How often the mixture is fitted, in its own metric."""
 RESCALED, SETTLED = 6, 0.1
 """How often, at most, the errors' covariance is taken anew from the fit's own errors, and the largest move that ends it, in
 deviations: a covariance that was taken with a cause of errors left out makes that cause look like noise, and goes slowly."""
@@ -89,7 +90,7 @@ class FitProblem:
     def scaled(self, theta: Array) -> FitProblem:
         """Return the problem whose errors are weighed by the covariance that those of one vector have."""
         floor = np.where(self.picked < 3, *SCALE_FLOOR)
-        found = [_whitening(self.errors(theta[None], k)[0], floor, BLOCK_STEPS * w.step) for k, w in enumerate(self.windows)]
+        found = [whitening_of(self.errors(theta[None], k)[0], floor, BLOCK_STEPS * w.step) for k, w in enumerate(self.windows)]
         return replace(self, whitening=tuple(found))
 
     def residuals(self, theta: Array) -> tuple[Array, Array]:
@@ -131,68 +132,6 @@ class FitProblem:
             start, length = np.sort(windows.start), windows.step * windows.steps
             total += length + float(np.minimum(np.diff(start), length).sum())
         return total
-
-
-def _whitening(errors: Array, floor: Array, length: float) -> Array:
-    """Inverse roots of the covariance of errors over blocks, lower triangular, (channels, blocks, blocks).
-
-    Args:
-        errors: (windows, blocks, channels).
-        floor: Least size of an error, (channels,).
-        length: Of a block [s].
-    """
-    # What is wrong in all windows alike is no disturbance: taken for one, it would be left as it is.
-    errors = errors - np.median(errors, axis=0)
-    width = np.maximum(1.4826 * np.median(np.abs(errors), axis=0), floor)
-    clipped = np.clip(errors / width, -CLIP, CLIP) * width
-    blocks = errors.shape[1]
-    found = np.empty((errors.shape[2], blocks, blocks))
-    for k, least in enumerate(floor):
-        own = clipped[..., k].T @ clipped[..., k] / len(errors) + least**2 * np.eye(blocks)
-        mixed = _explained(own, _causes(blocks, length))
-        mixed = (1.0 - ALONE) * mixed + ALONE * np.diag(np.diag(mixed))
-        found[k] = np.linalg.inv(np.linalg.cholesky(mixed))
-    return found
-
-
-def _explained(covariance: Array, causes: Array) -> Array:
-    """Return the mixture of causes that explains a covariance best, by least squares in its own metric, repeated.
-
-    Args:
-        covariance: (blocks, blocks).
-        causes: (causes, blocks, blocks).
-    """
-    from scipy.optimize import nnls
-
-    blocks = len(covariance)
-    size = np.trace(covariance) / blocks
-    found = 0.5 * (covariance + np.diag(np.diag(covariance)))
-    scaled = causes * (size / np.einsum("kbb->k", causes) * blocks)[:, None, None]
-    for _ in range(MIXTURES):
-        root = np.linalg.inv(np.linalg.cholesky(found))
-        shares, _ = nnls(
-            np.stack([(root @ cause @ root.T).ravel() for cause in scaled], axis=1), (root @ covariance @ root.T).ravel()
-        )
-        found = np.einsum("k,kbd->bd", shares, scaled) + 1e-4 * size * np.eye(blocks)
-    return found
-
-
-@lru_cache(maxsize=8)
-def _causes(blocks: int, length: float) -> Array:
-    """Covariances over blocks of what makes errors: noise, a wrong start, and pushes that last, as they are and summed up."""
-    fine = 5
-    time = length / fine * (np.arange(blocks * fine) + 0.5)
-    apart = np.abs(time[:, None] - time[None, :])
-    step = length / fine
-
-    def blockwise(matrix: Array) -> Array:
-        return matrix.reshape(blocks, fine, blocks, fine).mean(axis=(1, 3))
-
-    found = [np.eye(blocks), np.ones((blocks, blocks))]
-    for lasting in LASTING:
-        push = np.exp(-apart / lasting)
-        found += [blockwise(push), blockwise(np.cumsum(np.cumsum(push, axis=0), axis=1) * step**2)]
-    return np.stack(found)
 
 
 def window_errors(plant: Plant, windows: Windows, push: Array | None = None) -> Array:
@@ -239,23 +178,34 @@ class Fit:
         return np.clip(1.0 - np.diag(self.covariance) / self.problem.parameters.sd**2, 0.0, 1.0)
 
 
-def refine(problem: FitProblem, starts: Sequence[Array], say: Callable[[str], None] = lambda _: None) -> Fit:
+Descent = Callable[["FitProblem", Array, int], tuple[Array, float, int]]
+"""From a problem, a vector and most iterations to the lowest vector, its cost, and iterations that were used."""
+
+
+def refine(
+    problem: FitProblem,
+    starts: Sequence[Array],
+    say: Callable[[str], None] = lambda _: None,
+    descend: Descent | None = None,
+) -> Fit:
     """Fit from several starts, the best of them to the end.
 
     Args:
         problem: Its errors are weighed as those of the first start are.
         starts: Vectors of all parameters.
         say: Told what is done.
+        descend: How costs are lowered; None: by Gauss-Newton.
     """
+    descend = descend or descend_by_gauss_newton
     problem = problem.scaled(starts[0])
-    rough = [_descend(problem, start, ITERATIONS_START) for start in starts]
+    rough = [descend(problem, start, ITERATIONS_START) for start in starts]
     costs = tuple(cost for _, cost, _ in rough)
     best = int(np.argmin(costs))
     say(f"start {best + 1} of {len(starts)} is the best, cost {costs[best]:.1f}")
     theta, total = rough[best][0], 0
     for _ in range(RESCALED):
         problem, before = problem.scaled(theta), theta
-        theta, cost, used = _descend(problem, theta, ITERATIONS)
+        theta, cost, used = descend(problem, theta, ITERATIONS)
         total += used
         curvature = np.linalg.inv(_system(problem, theta)[0])
         moved = np.abs(theta - before)[problem.parameters.index] / problem.parameters.sd[problem.parameters.index]
@@ -296,6 +246,46 @@ def curvature_of(problem: FitProblem, theta: Array) -> Array:
     return _system(problem, theta)[0]
 
 
+def left_out_scores(fit: Fit, folds: ArrayInt) -> Array:
+    """Return minus the log density of each window's errors under the fit without its fold, (windows,).
+
+    Args:
+        fit: To all windows.
+        folds: Of each window, from 0, (windows,).
+    """
+    problem, index, sd = fit.problem, fit.problem.parameters.index, fit.problem.parameters.sd
+    found, slopes, counts, beside, beside_slopes = _derivatives(problem, fit.theta)
+    weight = 1.0 / np.sqrt(1.0 + (found**2).sum(axis=-1) / (SOFT**2 * counts))
+    each = np.einsum("wnp,wn,w->wp", slopes, found, weight, optimize=True)
+    heavy = slopes * np.sqrt(weight)[:, None, None]
+    count = int(folds.max()) + 1
+    own = np.stack([np.einsum("wnp,wnq->pq", heavy[folds == k], heavy[folds == k], optimize=True) for k in range(count)])
+    whole = own.sum(axis=0) + np.eye(len(index)) + beside_slopes.T @ beside_slopes
+    z = ((fit.theta - problem.parameters.mean) / sd)[index]
+    gradient = each.sum(axis=0) + z + beside_slopes.T @ beside
+    moved = np.repeat(fit.theta[None], count, axis=0)
+    for k in range(count):
+        without = gradient - each[folds == k].sum(axis=0)
+        # No step leaves the place where the slopes mean something.
+        moved[k, index] -= sd[index] * np.clip(np.linalg.solve(whole - own[k], without), -1.0, 1.0)
+    moved = np.minimum(moved, problem.parameters.most)
+    left, counts = problem.residuals(moved)
+    size = SOFT**2 * counts
+    soft = size * (np.sqrt(1.0 + (left**2).sum(axis=-1) / size) - 1.0)
+    density = []
+    for whitening, windows in zip(problem.whitening, problem.windows, strict=True):
+        # Of triangular matrices; blocks that only foretell are silent.
+        sizes = np.diagonal(whitening, axis1=1, axis2=2)[:, TOLD_BLOCKS:]
+        density.append(np.full(len(windows), float(np.log(sizes).sum())))
+    return np.asarray(soft[folds, np.arange(len(folds))] - np.concatenate(density))
+
+
+def promised_gain(problem: FitProblem, theta: Array) -> float:
+    """Return how much one step of Gauss-Newton from a vector lowers the cost, by slopes and curvature there."""
+    curvature, gradient, _, _ = _system(problem, theta)
+    return 0.5 * float(gradient @ np.linalg.solve(curvature, gradient))
+
+
 def _system(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, float]:
     """Curvature, gradient, gradients of each window, cost; in prior deviations of what is free."""
     found, slopes, counts, beside, beside_slopes = _derivatives(problem, theta)
@@ -310,7 +300,8 @@ def _system(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, flo
     return curvature, gradient, each, float(cost)
 
 
-def _descend(problem: FitProblem, theta: Array, iterations: int) -> tuple[Array, float, int]:
+def descend_by_gauss_newton(problem: FitProblem, theta: Array, iterations: int) -> tuple[Array, float, int]:
+    """Descend by Gauss-Newton with Levenberg's damping, as `Descent`."""
     index, sd = problem.parameters.index, problem.parameters.sd
     damping, used, cost = 1e-3, 0, np.inf
     while used < iterations:

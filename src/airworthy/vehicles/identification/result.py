@@ -13,9 +13,11 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments
 from airworthy.vehicles.check import check, rotor_thrust
 from airworthy.vehicles.identification.compared import HeldOut
+from airworthy.vehicles.identification.descent import Refined
 from airworthy.vehicles.identification.excitation import word
 from airworthy.vehicles.identification.known import Known
-from airworthy.vehicles.identification.parameters import AIR
+from airworthy.vehicles.identification.measured_speeds import MotorFit
+from airworthy.vehicles.identification.parameters import AIR, FALL
 from airworthy.vehicles.identification.refine import Fit
 from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.identification.start import StartValues
@@ -66,9 +68,10 @@ class Identified:
     start: StartValues
     fit: Fit
     structure: str
-    """"square" where rotors respond by the square of their speeds, "first power" otherwise."""
+    """How rotors respond, of `structures.STRUCTURES`: by the "first power" of their speeds or the "square", rise and fall
+    alike or apart."""
     structures: Mapping[str, float]
-    """Score of each structure that was tried: the log of the covariance that it leaves; less is better."""
+    """Score of each structure that was tried, on flight that was left out, over that of the best; less is better."""
     hover: float
     """Mean command in hover, fraction of full."""
     curve: tuple[tuple[float, float, float], ...]
@@ -78,6 +81,10 @@ class Identified:
     notes: tuple[str, ...]
     """What was found on the way: order of motors, structure, brackets."""
     seed: int
+    motors: MotorFit | None = None
+    """What measured rotor speeds told of the motors; None: none were followed."""
+    raced: tuple[Refined, ...] = ()
+    """How Gauss-Newton and the gradient got on from the same start, where that was asked for."""
 
     @property
     def correlation(self) -> tuple[tuple[float, ...], ...]:
@@ -99,6 +106,8 @@ class Identified:
             "seed": self.seed,
             "structure": self.structure,
             "structures": dict(self.structures),
+            "refinements": [{k: v for k, v in asdict(row).items() if k != "seconds"} for row in self.raced],
+            "motors": None if self.motors is None else self.motors.record(),
             "values": [asdict(v) for v in self.values],
             "sensor": [asdict(v) for v in self.sensor],
             "flights": [asdict(v) for v in self.flights],
@@ -151,7 +160,14 @@ def source_of(logs: Sequence[Log], flights: Sequence[FlightSignals]) -> str:
 
 
 def saved_vehicle(
-    fit: Fit, values: Sequence[IdentifiedValue], where: str, state: tuple[float, float], gauge: bool, seed: int, name: str
+    fit: Fit,
+    values: Sequence[IdentifiedValue],
+    where: str,
+    state: tuple[float, float],
+    gauge: bool,
+    seed: int,
+    name: str,
+    motors: MotorFit | None = None,
 ) -> Vehicle:
     """Return the record that is written: values, sources, uncertainty.
 
@@ -163,6 +179,7 @@ def saved_vehicle(
         gauge: Whether the scale of rotor states is nominal, no log having told speeds.
         seed: Of the fit.
         name: Of the vehicle.
+        motors: What measured speeds told; None: none were followed.
 
     Raises:
         AirworthyError: What was found is no vehicle.
@@ -195,6 +212,15 @@ def saved_vehicle(
     if parameters.free[height]:
         drag += f"; its force acts {1e3 * fit.theta[height]:.2g} mm above the centre of mass (+-{1e3 * fit.sd[height]:.2g})"
     sources = _sources(values, where, gauge, drag)
+    fall = parameters.place(FALL)
+    if parameters.free[fall]:
+        sources["rotors.response"] += (
+            f"; falls {math.exp(fit.theta[fall]):.3g} times as slowly (+-{100.0 * fit.sd[fall]:.2g} %)"
+        )
+    if motors is not None:
+        sources |= _motor_sources(motors, where)
+    elif made.command_map is not None:
+        sources["command_map"] = "given"
     weighed = parameters.items[parameters.place("mass")]
     sources["mass"] = f"weighed: {math.exp(weighed.mean):.6g}+-{weighed.sd * math.exp(weighed.mean):.2g} kg"
     made = replace(
@@ -249,6 +275,15 @@ def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool, drag: s
     }
 
 
+def _motor_sources(motors: MotorFit, where: str) -> dict[str, str]:
+    head = f"identified: {where}; measured rotor speeds"
+    spread = 100.0 * max(abs(gain - 1.0) for gain in motors.gains)
+    return {
+        "rotors.speed_max": f"{head}; that of a command of 1, beyond what was flown; motors differ by up to {spread:.1f} %",
+        "command_map": f"{head}; steady speed over command; offset +-{motors.offset_sd * motors.full:.2g} rad/s",
+    }
+
+
 def curve_points(fit: Fit, state: tuple[float, float]) -> tuple[tuple[float, float, float], ...]:
     """Return command, thrust of the mean rotor [N] and its standard deviation at five commands of what was flown."""
     parameters = fit.problem.parameters
@@ -262,7 +297,7 @@ def curve_points(fit: Fit, state: tuple[float, float]) -> tuple[tuple[float, flo
         at = float(command) * full / parameters.state
         whole = math.exp(fit.theta[places[0]])
         slope = np.array([thrust, whole * (at - at * abs(at))])
-        points.append((float(command), thrust, float(np.sqrt(slope @ covariance @ slope))))
+        points.append((command_of(parameters.base, float(command) * full), thrust, float(np.sqrt(slope @ covariance @ slope))))
     return tuple(points)
 
 
@@ -275,4 +310,12 @@ def hover_command(vehicle: Vehicle) -> float:
     thrust = vehicle.mass * vehicle.gravity / up
     if rotor_thrust(rotor, rotor.speed_max) < thrust:
         return math.nan
-    return rotor_state_for_thrust(rotor, thrust) / rotor.speed_max
+    return command_of(vehicle, rotor_state_for_thrust(rotor, thrust))
+
+
+def command_of(vehicle: Vehicle, state: float) -> float:
+    """Return the command whose steady rotor state is given, fraction of full."""
+    if vehicle.command_map is None:
+        return state / vehicle.rotors[0].speed_max
+    first, slope = vehicle.command_map
+    return (state - first) / slope

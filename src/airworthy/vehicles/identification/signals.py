@@ -7,7 +7,6 @@ command sampled at t - d would be a staircase in d, on which no Gauss-Newton ste
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,8 +15,12 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream
+from airworthy.logs.motor_speeds import speed_faults
+from airworthy.logs.quality import GAP_PERIODS
+from airworthy.vehicles.identification.held_command import HeldCommand
+from airworthy.vehicles.record import Vehicle
 
-__all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals", "refuse_rates"]
+__all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals", "mapped_commands", "measured_speeds", "refuse_rates"]
 
 SAMPLES_MIN = 100
 """Fewer of a stream tell nothing."""
@@ -27,143 +30,12 @@ LATTICE_MAX = 40_000_000
 
 LEAD = 3.0
 """Of the commands before what is used of a flight, so much is kept: six lags of slow rotors [s]."""
-SLOWEST = 1e-6
-"""Least rate at which a state follows [1/s]; a square response has none at standstill."""
 RATE_MAX = 75.0
 """Ours: gyros of flight controllers end at 35 rad/s (2,000 deg/s), some at 70; larger numbers are deg/s [rad/s]."""
-CHUNK = 0.5
-"""Stretches of a log that are followed side by side [s]: five time constants of slow motors and more."""
-PASSES, PASS_END = 8, 3e-5
-"""How often, at most, and the largest move of a state that ends it."""
 LATTICE = 0.002
 """Period of the lattice of commands that come faster [s]."""
-
-
-@dataclass(frozen=True, eq=False)
-class HeldCommand:
-    """Motor commands, each held for a period of an even lattice."""
-
-    start: float
-    """Of the first period [s]."""
-    period: float
-    """[s]"""
-    values: Array
-    """Command that is held over each period, fraction of full, (n, rotors)."""
-
-    def states(self, responses: Array) -> Array:
-        """Return rotor states that follow the commands, at the lattice's edges, exact for held commands.
-
-        Args:
-            responses: a, b of rise and a, b of fall, as of `RotorResponse`, states as fractions of full command, (r, 4).
-
-        Returns:
-            (r, n + 1, rotors).
-        """
-        first = np.broadcast_to(self.values[0], (len(responses), 1, self.values.shape[1]))
-        plain = (responses[:, 0] == responses[:, 2]) & ~responses[:, 1].any() & ~responses[:, 3].any()
-        linear = np.stack([self._linear(0.5 * float(a + c) + float(b + d)) for a, b, c, d in responses])
-        return np.concatenate([first, linear if plain.all() else self._followed(linear, responses)], axis=1)
-
-    def _linear(self, rate: float) -> Array:
-        """States after each period of a first-order lag, (n, rotors)."""
-        from scipy.signal import lfilter
-
-        keep = float(np.exp(-self.period * rate))
-        return np.asarray(lfilter([1.0 - keep], [1.0, -keep], self.values, axis=0, zi=keep * self.values[:1])[0])
-
-    def _followed(self, near: Array, responses: Array) -> Array:
-        """States after each period of any response, (responses, n, rotors).
-
-        Chunks are followed side by side, from states near the true ones, and again from where the chunk before them ended,
-        until these no longer move: errors decay within a chunk.
-        """
-        count, rotors = self.values.shape
-        length = min(max(round(CHUNK / self.period), 1), count)
-        chunks = -(-count // length)
-        padded = np.concatenate([self.values, np.repeat(self.values[-1:], chunks * length - count, axis=0)])
-        command = padded.reshape(chunks, length, rotors).swapaxes(0, 1)
-        begin = np.empty((len(responses), chunks, rotors))
-        begin[:, 0] = self.values[0]
-        begin[:, 1:] = near[:, length - 1 : count - 1 : length][:, : chunks - 1]
-        found = np.empty((length, len(responses), chunks, rotors))
-        onward = _stepper(command, self.period, responses)
-        for _ in range(PASSES):
-            state = begin
-            for k in range(length):
-                state = found[k] = onward(state, k)
-            moved = float(np.abs(found[-1, :, :-1] - begin[:, 1:]).max(initial=0.0))
-            begin = np.concatenate([begin[:, :1], found[-1, :, :-1]], axis=1)
-            if moved < PASS_END:
-                break
-        return np.moveaxis(found, 0, 2).reshape(len(responses), chunks * length, rotors)[:, :count]
-
-    def at(self, states: Array, response: Array, time: Array) -> Array:
-        """Return rotor states at any times: exact between stamps, and continuous in the time, (..., rotors).
-
-        Args:
-            states: Of `states`, of one response, (n + 1, rotors).
-            response: That response, (4,).
-            time: Less the dead time [s]; before the first command its own is held, (...).
-        """
-        step = np.clip((time - self.start) / self.period, 0.0, len(self.values) - 1e-9)
-        index = step.astype(np.int64)
-        elapsed = ((step - index) * self.period)[..., None]
-        return followed(states[index], self.values[index], elapsed, response)
-
-    def between(self, start: float, stop: float) -> HeldCommand:
-        """Return what is held from a time to another [s], or as much of it as there is."""
-        first = int(np.clip((start - self.start) // self.period, 0, len(self.values) - 1))
-        last = int(np.clip((stop - self.start) // self.period + 2, first + 1, len(self.values)))
-        return HeldCommand(self.start + first * self.period, self.period, self.values[first:last])
-
-    def ordered(self, order: tuple[int, ...]) -> HeldCommand:
-        """Return the same with other columns: rotor i is commanded by column order[i]."""
-        return HeldCommand(self.start, self.period, self.values[:, list(order)])
-
-
-def followed(state: Array, command: Array, elapsed: Array | float, response: Array) -> Array:
-    """Return rotor states some time after a command took over: the solution of dw/dt = a (c - w) + b (c|c| - w|w|), one sign.
-
-    With e = w - c and k = a + 2 b |c| it is de/dt = -e (k + b e), so e(t) = e E / (1 + b e (1 - E) / k), E = exp(-k t).
-
-    Args:
-        state: At first.
-        command: That is held.
-        elapsed: [s]
-        response: a, b of rise and a, b of fall, along the first axis.
-    """
-    error = state - command
-    rise = np.abs(command) >= np.abs(state)
-    a, b = np.where(rise, response[0], response[2]), np.where(rise, response[1], response[3])
-    if not np.any(b):
-        return np.asarray(command + error * np.exp(-a * elapsed))
-    k = np.maximum(a + 2.0 * b * np.abs(command), SLOWEST)
-    gone = np.exp(-k * elapsed)
-    # Of reversed rotors, magnitudes follow; where the sign changes within the step the linear part rules.
-    signed = np.where(command < 0.0, -error, error)
-    return np.asarray(command + error * gone / np.maximum(1.0 + b * signed * (1.0 - gone) / k, 1e-3))
-
-
-def _stepper(command: Array, period: float, responses: Array) -> Callable[[Array, int], Array]:
-    """Return what takes states over one period; where rise and fall are alike and no rotor reverses, with less to compute.
-
-    Args:
-        command: (periods, chunks, rotors).
-        period: [s]
-        responses: (responses, 4).
-    """
-    rows = responses.T[:, :, None, None]
-    if not np.array_equal(rows[:2], rows[2:]) or command.min(initial=0.0) < 0.0:
-        return lambda state, k: followed(state, command[k], period, rows)
-    rate = np.maximum(rows[0] + 2.0 * rows[1] * command[:, None], SLOWEST)
-    gone = np.exp(-rate * period)
-    bent = rows[1] * (1.0 - gone) / rate
-
-    def onward(state: Array, k: int) -> Array:
-        error = state - command[k]
-        return np.asarray(command[k] + error * gone[k] / (1.0 + error * bent[k]))
-
-    return onward
+SETTLE_LAGS = 5.0
+"""Lags behind a break in the commands after which rotor states are known to 0.7 % of what they were wrong by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +90,11 @@ class FlightSignals:
     """The commands at their own stamps, as logged, (n, rotors)."""
     spans: tuple[tuple[float, float], ...]
     """Parts that may be used, from and to [s]."""
+    breaks: tuple[float, ...] = ()
+    """Where commands begin anew after some that nobody knows: the first one of a log that starts in the air, those behind gaps
+    and behind where the clock went back [s]. Rotor states are guessed there, and right some lags later."""
+    speeds: Readings | None = None
+    """Measured rotor speeds [rad/s], which a fit follows in the place of commands; None: none are to be followed."""
 
     @property
     def usable_time(self) -> float:
@@ -231,10 +108,49 @@ class FlightSignals:
         command = self.command.between(spans[0][0] - LEAD, spans[-1][1]) if spans else self.command
         return replace(self, command=command, spans=spans)
 
+    def mapped(self, offset: float) -> FlightSignals:
+        """Return the same with commands as steady rotor states, fractions of that at full command.
+
+        Args:
+            offset: Steady state just above a command of 0, over that at full command; a command of 0 is a motor that stands.
+        """
+        return replace(self, command=self.command.mapped(offset))
+
+    def settled(self, lag: float, delay: float = 0.0) -> FlightSignals:
+        """Return the same without the parts of its spans in which rotor states are not known yet.
+
+        Args:
+            lag: Of the rotors [s].
+            delay: Dead time of the commands [s].
+        """
+        wait = SETTLE_LAGS * max(lag, 0.0) + max(delay, 0.0)
+        spans = self.spans
+        for begun in self.breaks:
+            parts = [part for a, b in spans for part in ((a, min(b, begun)), (max(a, begun + wait), b))]
+            spans = tuple((a, b) for a, b in parts if b > a)
+        return replace(self, spans=spans)
+
+    def left_out(self, settled: FlightSignals) -> tuple[str, ...]:
+        """Return what was left out until rotor states were known, a sentence; nothing where nothing was.
+
+        Args:
+            settled: What `settled` made of this.
+        """
+        less = self.usable_time - settled.usable_time
+        if less <= 0.0:
+            return ()
+        ends = [b for _, b in self.spans]
+        count = sum(any(begun < b for b in ends) for begun in self.breaks)
+        often = f"{count} times" if count > 1 else "once"
+        why = "a gap, a clock that went back, a log that starts in the air"
+        said = f"Commands begin anew {often} ({why}): {less:.2g} s behind are left out, until rotor speeds are known."
+        return (said,)
+
     def ordered(self, order: tuple[int, ...]) -> FlightSignals:
         """Return the same with commands in another order, as `HeldCommand.ordered`."""
         commanded = Readings(self.commanded.time, self.commanded.values[:, list(order)])
-        return replace(self, command=self.command.ordered(order), commanded=commanded)
+        speeds = None if self.speeds is None else Readings(self.speeds.time, self.speeds.values[:, list(order)])
+        return replace(self, command=self.command.ordered(order), commanded=commanded, speeds=speeds)
 
 
 def flight_signals(log: Log, segments: LogSegments, gyro_bias: Array | None = None) -> FlightSignals:
@@ -262,7 +178,62 @@ def flight_signals(log: Log, segments: LogSegments, gyro_bias: Array | None = No
         gyro = Readings(gyro.time, gyro.values - gyro_bias)
     spans = tuple((span.start, span.stop) for span in segments.usable)
     command, commanded = _command(log)
-    return FlightSignals(log.name, command, gyro, _readings(log, log.stream("accelerometer")), commanded, spans)
+    breaks = _breaks(log.stream("motor_command"))
+    return FlightSignals(log.name, command, gyro, _readings(log, log.stream("accelerometer")), commanded, spans, breaks)
+
+
+def mapped_commands(flight: FlightSignals, vehicle: Vehicle) -> FlightSignals:
+    """Return a flight whose commands are steady rotor states, fractions of the largest, as a vehicle's map says.
+
+    Args:
+        flight: Commands as logged, fractions of full.
+        vehicle: Whose map; without one a command of 1 is its largest rotor state.
+    """
+    if vehicle.command_map is None:
+        return flight
+    first, slope = vehicle.command_map
+    full = float(np.mean([rotor.speed_max for rotor in vehicle.rotors]))
+    values = flight.command.values
+    steady = np.where(values == 0.0, 0.0, (np.sign(values) * first + slope * values) / full)
+    return replace(flight, command=replace(flight.command, values=steady))
+
+
+def measured_speeds(log: Log, segments: LogSegments, rotors: int) -> Readings | str | None:
+    """Return measured rotor speeds [rad/s]; why they cannot be followed; None where the log has none.
+
+    Args:
+        log: A flight.
+        segments: Its parts; speeds are judged in the air.
+        rotors: How many the vehicle has.
+    """
+    if not log.has("motor_speed"):
+        return None
+    stream = log.stream("motor_speed")
+    if stream.values.shape[1] != rotors:
+        return f"it has speeds of {stream.values.shape[1]} motors, and the vehicle has {rotors} rotors"
+    faults = speed_faults(log, segments)
+    if faults:
+        return faults[0]
+    time, values = _ascending(stream)
+    return Readings(time, np.abs(values)) if len(time) >= SAMPLES_MIN else "too few speeds were measured"
+
+
+def _breaks(stream: LogStream) -> tuple[float, ...]:
+    """Return times from which on commands are known again."""
+    good = np.isfinite(stream.time)
+    time, values = stream.time[good], np.nan_to_num(stream.values[good])
+    if len(time) < 2:
+        return ()
+    kept = np.flatnonzero(np.concatenate([[True], time[1:] > np.maximum.accumulate(time)[:-1]]))
+    steps = np.diff(time[kept])
+    found = kept[1:][steps > GAP_PERIODS * float(np.median(steps))].tolist() if steps.size else []
+    for back in np.flatnonzero(np.diff(time) < 0.0).tolist():
+        # The next one that goes on.
+        found += kept[np.searchsorted(kept, back + 1) :][:1].tolist()
+    # Rotors of a log that begins with motors that stand do stand.
+    if np.any(values[0]):
+        found.append(0)
+    return tuple(sorted({float(time[k]) for k in found}))
 
 
 def _ascending(stream: LogStream) -> tuple[Array, Array]:

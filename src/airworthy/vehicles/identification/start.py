@@ -14,7 +14,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.identification.signals import FlightSignals, HeldCommand
+from airworthy.vehicles.identification.held_command import HeldCommand
+from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["StartValues", "start_values"]
@@ -89,6 +90,7 @@ def start_values(
     square: bool = False,
     quick: bool = False,
     turning: bool = True,
+    cell: tuple[float, float] | None = None,
 ) -> StartValues:
     """Search lag and dead time on a grid, with thrust and inertia in closed form.
 
@@ -99,6 +101,7 @@ def start_values(
         square: Whether rotors respond by the square of their speeds; else by the first power.
         quick: Every second lag and dead time only.
         turning: Whether rotations count; else the force alone votes.
+        cell: Lag and dead time that are known [s]; None: the grid is searched.
 
     Raises:
         AirworthyError: The flights hold under two seconds that can be used.
@@ -107,6 +110,8 @@ def start_values(
     if sum(len(b.force) for b in bins) < BINS_MIN:
         raise AirworthyError("The logs hold under 2 s of usable flight; `airworthy logs show` says why the rest is not usable.")
     lags, delays = (LAGS[::2], DELAYS[::2]) if quick else (LAGS, DELAYS)
+    if cell is not None:
+        lags, delays = np.array([cell[0]]), np.array([cell[1]])
     geometry = _Geometry(base)
     score, rms = np.empty((len(lags), len(delays))), np.empty((len(lags), len(delays)))
     responses = _responses(lags, hover, square)
@@ -114,9 +119,9 @@ def start_values(
     for i in range(len(lags)):
         areas = [_areas(b.flight.command, states[i]) for b, states in zip(bins, every, strict=True)]
         for j, delay in enumerate(delays):
-            cell = _Cell(bins, areas, float(delay), geometry)
-            rms[i, j] = cell.force_rms
-            score[i, j] = cell.force_score + (cell.turn_score if turning else 0.0)
+            one = _Cell(bins, areas, float(delay), geometry)
+            rms[i, j] = one.force_rms
+            score[i, j] = one.force_score + (one.turn_score if turning else 0.0)
     order = np.argsort(score, axis=None)
     cells = tuple((float(lags[k // len(delays)]), float(delays[k % len(delays)])) for k in order)
     lag, delay = cells[0]

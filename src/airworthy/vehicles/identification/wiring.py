@@ -30,6 +30,8 @@ class Wiring:
     reversed: bool
     """Whether rotors turn the other way round than the record says."""
     note: str
+    undecided: str = ""
+    """Why its turns decide on no order, though there are some; "" where they do, or tell nothing."""
 
 
 def wiring_of(log: Log, segments: LogSegments, base: Vehicle, turns: bool, order: Sequence[int] = ()) -> Wiring:
@@ -43,8 +45,7 @@ def wiring_of(log: Log, segments: LogSegments, base: Vehicle, turns: bool, order
         order: As somebody knows it, columns from 0 on; empty: the log tells it.
 
     Raises:
-        AirworthyError: The log tells no order though it turns, tells another one than is given, or one that a gyro in another
-            frame would explain as well.
+        AirworthyError: The log tells another order than is given, or one that a gyro in another frame would explain as well.
     """
     count = base.rotor_count
     if order and len(order) != count:
@@ -60,7 +61,7 @@ def wiring_of(log: Log, segments: LogSegments, base: Vehicle, turns: bool, order
         assumed = "the order of motors and their spins are assumed; too few turns tell them."
         return Wiring(tuple(order) or None, False, said if order else assumed)
     if found.told and not found.accepted:
-        raise AirworthyError(f"Log {log.name!r}: {found.sentence()}")
+        return Wiring(None, False, "", found.sentence())
     if order and found.accepted and tuple(order) != found.order:
         raise AirworthyError(
             f"Log {log.name!r}: motors are said to come in the order {_columns(order)}, and its turns ask for"

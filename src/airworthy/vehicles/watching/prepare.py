@@ -10,7 +10,8 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, RotorGeometry, flight_segments, log_checks, motor_order
 from airworthy.logs.checks import rest_noise
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.vehicles.identification.plant import slowest_lag
+from airworthy.vehicles.identification.signals import FlightSignals, flight_signals, mapped_commands
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["Prepared", "prepared"]
@@ -91,4 +92,6 @@ def prepared(log: Log, vehicle: Vehicle, use: Sequence[Part] = (), skip: Sequenc
                 notes.append(f"{log.name}: rotors 1 to {len(spins)} are its columns {columns}.{other}")
         else:
             notes.append(f"{log.name}: the order of motors is taken as the vehicle's; too few turns tell it.")
-    return Prepared(log, signals, tuple(notes))
+    settled = signals.settled(slowest_lag(vehicle), vehicle.command_delay)
+    notes += [f"{log.name}: {said}" for said in signals.left_out(settled)]
+    return Prepared(log, mapped_commands(settled, vehicle), tuple(notes))

@@ -25,7 +25,7 @@ from airworthy.logs import Log, LogSegments
 from airworthy.reports.page import DASH, card, fixed, markup, page_of
 from airworthy.vehicles import Identified, IdentifiedValue
 from airworthy.vehicles.identification.compared import COLUMNS, HeldOutRow
-from airworthy.vehicles.identification.identify import GUARD, HELD_SHARE, SHORT
+from airworthy.vehicles.identification.gathering import GUARD, HELD_SHARE, SHORT
 
 __all__ = ["PAGE", "held_parts", "write_identification"]
 
@@ -60,6 +60,10 @@ UNITS: dict[str, tuple[str, float]] = {
     "imu_z": ("mm", 1e3),
     "imu_tilt_x": ("deg", 180.0 / math.pi),
     "imu_tilt_y": ("deg", 180.0 / math.pi),
+    "drag_height": ("mm", 1e3),
+    "force_delay": ("ms", 1e3),
+    "speed_delay": ("ms", 1e3),
+    "fall_ratio": ("", 1.0),
 }
 """Unit and factor of each value on the page."""
 MEANINGS = {
@@ -80,6 +84,10 @@ MEANINGS = {
     "imu_z": "inertial sensor, up",
     "imu_tilt_x": "tilt of the sensor about x",
     "imu_tilt_y": "tilt of the sensor about y",
+    "drag_height": "where drag acts, above the centre of mass",
+    "force_delay": "accelerometer later than the gyro",
+    "speed_delay": "measured rotor speeds later than the gyro",
+    "fall_ratio": "lag of falling rotors over that of rising ones",
 }
 _SOURCES = {
     "mass": "mass",

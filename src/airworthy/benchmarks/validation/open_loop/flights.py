@@ -21,7 +21,14 @@ from airworthy.logs.checks import rest_noise
 from airworthy.logs.motor_speeds import speed_faults
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.identification.agreement import refuse_orders, refuse_repeated, refuse_unlike
-from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals, refuse_rates
+from airworthy.vehicles.identification.plant import slowest_lag
+from airworthy.vehicles.identification.signals import (
+    FlightSignals,
+    Readings,
+    flight_signals,
+    mapped_commands,
+    refuse_rates,
+)
 
 __all__ = ["Feed", "ReadyFlight", "ready_flights"]
 
@@ -129,7 +136,21 @@ def _ready(
     if order is not None and order != tuple(range(len(order))):
         signals = signals.ordered(order)
         fed = None if fed is None else Readings(fed.time, fed.values[:, list(order)])
+    if fed is None:
+        signals = mapped_commands(_settled(signals, vehicle, notes), vehicle)
     return ReadyFlight(log.name, signals, segments, fed, None, force, order, tuple(missing), tuple(notes))
+
+
+def _settled(signals: FlightSignals, vehicle: Vehicle, notes: list[str]) -> FlightSignals:
+    """Leave out where the states of rotors that follow commands are not known yet, as `identify` does."""
+    found = signals.settled(slowest_lag(vehicle), vehicle.command_delay)
+    notes += signals.left_out(found)
+    if not found.spans:
+        raise AirworthyError(
+            f"Log {signals.name!r}: its commands break off so often that rotors of {vehicle.name}, with their lag, are known"
+            " nowhere; log them without gaps."
+        )
+    return found
 
 
 def _shortened(segments: LogSegments, notes: list[str]) -> LogSegments:
@@ -203,7 +224,9 @@ def _speeds(log: Log, segments: LogSegments, vehicle: Vehicle, feed: Feed, notes
     if feed == "speeds":
         raise AirworthyError(f"Log {log.name!r} cannot feed rotor speeds: {reason}.")
     if log.has("motor_command"):
-        notes.append(f"Rotors follow the logged commands, a command of 1 being the vehicle's largest rotor state: {reason}.")
+        how = "a command of 1 being the vehicle's largest rotor state"
+        how = how if vehicle.command_map is None else "through the vehicle's map"
+        notes.append(f"Rotors follow the logged commands, {how}: {reason}.")
     return None
 
 

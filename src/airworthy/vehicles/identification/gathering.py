@@ -1,0 +1,275 @@
+"""What a fit is given of each log: checks, usable parts, signals, the order of its motors, rotor speeds where they serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from airworthy.core.errors import AirworthyError
+from airworthy.logs import Log, LogSegments, flight_segments, log_checks, log_findings
+from airworthy.logs.checks import rest_noise
+from airworthy.vehicles.identification.known import Known, believed, with_mass
+from airworthy.vehicles.identification.measured_speeds import GAIN_MOST, MotorFit, fit_motors
+from airworthy.vehicles.identification.signals import (
+    FlightSignals,
+    Readings,
+    flight_signals,
+    measured_speeds,
+    refuse_rates,
+)
+from airworthy.vehicles.identification.wiring import wiring_of
+from airworthy.vehicles.record import RotorResponse, Vehicle
+
+__all__ = [
+    "Feed",
+    "Gathered",
+    "Part",
+    "base_of",
+    "followed_speeds",
+    "hover_of",
+    "ordered_alike",
+    "settled_by",
+    "split",
+    "spun",
+    "with_motors",
+]
+
+Part = tuple[float, float]
+Feed = Literal["auto", "speeds", "commands"]
+HELD_SHARE = 1.0 / 3.0
+"""Last part in time of each flight that no fit sees."""
+GUARD = 5.0
+"""Between what is fitted and what is held out [s]; of short flights a tenth of them."""
+SHORT = 6.0
+"""Usable seconds under which a flight is fitted whole, and nothing of it held out."""
+SPEED_RATE_MIN = 100.0
+"""Ours: slower speeds are not followed: a motor's lag is a few of their periods [Hz]."""
+NO_FLIGHT = "no second of it is usable flight; `airworthy logs show` gives each reason"
+
+
+def base_of(logs: Sequence[Log], known: Known) -> tuple[Vehicle, tuple[str, ...]]:
+    """Return what is believed beforehand, and which of its values are more than a guess."""
+    assert known.mass is not None
+    mass = known.mass[0]
+    if known.vehicle is not None:
+        base = with_mass(known.vehicle, mass)
+        guessed = known.vehicle.extra.get("gauge") == "nominal"
+        return base, () if guessed else ("lag", "inertia_xx", "inertia_yy", "inertia_zz_ratio", "torque_ratio", "damping")
+    geometry = next((log.geometry for log in logs if log.geometry is not None), None)
+    if geometry is None:
+        raise AirworthyError(
+            "No log says where its rotors are; name a vehicle of the catalogue (--like), a frame (--frame quad_x:0.028) or a"
+            " vehicle file (--geometry)."
+        )
+    if not np.all(geometry.spin):
+        raise AirworthyError(f"The parameters of log {logs[0].name!r} do not say which way its rotors turn; give --geometry.")
+    ratio = float(np.mean(np.abs(geometry.torque_ratio))) or None
+    positions = geometry.position - geometry.position.mean(axis=0)
+    made = believed(
+        "identified",
+        mass,
+        [(float(p[0]), float(p[1]), float(p[2])) for p in positions],
+        [(float(a[0]), float(a[1]), float(a[2])) for a in geometry.axis],
+        # A rotor that turns counter-clockwise is answered by the vehicle against its axis.
+        [-1 if spin > 0 else 1 for spin in geometry.spin],
+        ratio,
+    )
+    return made, ("torque_ratio",) if ratio else ()
+
+
+class Gathered:
+    """One log: checks, parts, signals, order of its motors."""
+
+    def __init__(self, log: Log, base: Vehicle, use: Sequence[Part], skip: Sequence[Part], order: Sequence[int] = ()) -> None:
+        if not log.has("motor_command"):
+            raise AirworthyError(
+                f"Log {log.name!r} holds no motor commands: it tells noise of sensors, time offsets and motion, but no vehicle."
+            )
+        count = log.stream("motor_command").values.shape[1]
+        if count != base.rotor_count:
+            raise AirworthyError(
+                f"Log {log.name!r} commands {count} motors, and the given geometry has {base.rotor_count} rotors; name the"
+                " vehicle that flew it."
+            )
+        if not np.any(np.nan_to_num(log.stream("motor_command").values)):
+            raise AirworthyError(f"Log {log.name!r}: every motor command is 0, so nothing flew by them; a vehicle is not told.")
+        for check in log_checks(log):
+            if check.passed is False and check.name in ("gravity at rest", "gravity in flight"):
+                raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is fitted to wrong units.")
+        self.segments: LogSegments = flight_segments(log, use, skip)
+        if not self.segments.usable:
+            raise AirworthyError(f"Log {log.name!r}: {NO_FLIGHT}.")
+        self.findings = log_findings(log, self.segments)
+        rest = rest_noise(log)
+        self.rested = rest is not None
+        self.signals: FlightSignals = flight_signals(log, self.segments, None if rest is None else rest.gyro_bias)
+        refuse_rates(log, self.signals)
+        self.notes: list[str] = []
+        self.unfollowed = ""
+        self._speeds(log, base)
+        turns = any(f.parameter == "inertia xx, yy" and f.verdict == "can tell" for f in self.findings)
+        wiring = wiring_of(log, self.segments, base, turns, order)
+        self.order, self.reversed, self.undecided = wiring.order, wiring.reversed, wiring.undecided
+        if wiring.note:
+            self.notes.append(f"{log.name}: {wiring.note}")
+        if wiring.order is not None:
+            self.signals = self.signals.ordered(wiring.order)
+        if log.has("voltage") and float(np.ptp(np.nan_to_num(log.stream("voltage").values))) == 0.0:
+            self.notes.append(f"{log.name}: the voltage is constant, so it was not measured, and no sag is told.")
+
+    def _speeds(self, log: Log, base: Vehicle) -> None:
+        """Take measured rotor speeds, where they can be followed."""
+        found = measured_speeds(log, self.segments, base.rotor_count)
+        if isinstance(found, Readings) and found.period > 1.0 / SPEED_RATE_MIN:
+            found = f"speeds come at {1.0 / found.period:.0f} Hz, and {SPEED_RATE_MIN:.0f} Hz are needed"
+        if isinstance(found, Readings):
+            self.signals = replace(self.signals, speeds=found)
+        else:
+            self.unfollowed = found or "no rotor speed was measured"
+            if found:
+                self.notes.append(f"{log.name}: measured rotor speeds are not followed: {found}.")
+
+    def settle(self, lag: float) -> None:
+        """Leave out where rotor states are not known yet, and say so.
+
+        Args:
+            lag: Believed of the rotors [s].
+
+        Raises:
+            AirworthyError: Nothing is left.
+        """
+        before, self.signals = self.signals, self.signals.settled(lag)
+        self.notes += [f"{self.signals.name}: {said}" for said in before.left_out(self.signals)]
+        if not self.signals.spans:
+            raise AirworthyError(
+                f"Log {self.signals.name!r}: its commands break off so often that rotor speeds are known nowhere; log them"
+                " without gaps."
+            )
+
+
+def ordered_alike(gathered: Sequence[Gathered]) -> None:
+    """Take the order of motors of a log that tells it for those that leave it undecided.
+
+    Args:
+        gathered: Logs of one vehicle.
+
+    Raises:
+        AirworthyError: A log leaves it undecided, and nothing tells it.
+    """
+    told = next((g for g in gathered if g.order is not None), None)
+    for g in gathered:
+        if not g.undecided:
+            continue
+        if told is None or told.order is None:
+            raise AirworthyError(f"Log {g.signals.name!r}: {g.undecided} Or give --order, the column of each rotor.")
+        g.signals, g.order, g.reversed = g.signals.ordered(told.order), told.order, told.reversed
+        g.notes.append(f"{g.signals.name}: the order of motors is that of {told.signals.name}; its own turns do not decide it.")
+
+
+def spun(base: Vehicle, gathered: Sequence[Gathered]) -> Vehicle:
+    """Return the base with rotors that turn the other way round, where logs show that."""
+    if not any(g.reversed for g in gathered):
+        return base
+    return replace(base, rotors=tuple(replace(r, spin=1 if r.spin < 0 else -1) for r in base.rotors))
+
+
+def followed_speeds(gathered: Sequence[Gathered], feed: Feed) -> list[str]:
+    """Let fits follow measured speeds where every log has good ones, else commands in all of them; return what was decided.
+
+    Args:
+        gathered: Logs.
+        feed: What is asked for.
+
+    Raises:
+        AirworthyError: Speeds are asked for, and a log has none that can be followed.
+    """
+    short = [g for g in gathered if g.signals.speeds is None]
+    if feed == "speeds" and short:
+        raise AirworthyError(f"Log {short[0].signals.name!r} cannot feed rotor speeds: {short[0].unfollowed}.")
+    if feed != "commands" and not short:
+        return []
+    notes = []
+    if feed == "auto" and len(short) < len(gathered):
+        names = ", ".join(g.signals.name for g in short)
+        notes.append(f"Rotor speeds of some logs are not followed, since {names} tell none: a fit follows one or the other.")
+    for g in gathered:
+        g.signals = replace(g.signals, speeds=None)
+    return notes
+
+
+def with_motors(
+    base: Vehicle, fitted: Sequence[FlightSignals], held: Sequence[FlightSignals]
+) -> tuple[Vehicle, list[FlightSignals], list[FlightSignals], MotorFit | str]:
+    """Fit motors to measured speeds, and return the vehicle and its flights in terms of real rotor speeds.
+
+    Args:
+        base: Whose scale of rotor states may be nominal.
+        fitted: With speeds.
+        held: What judges, which follows commands.
+
+    Returns:
+        Vehicle, flights that are fitted and held out, their commands mapped to steady states, and the motors; or why the
+        speeds are not followed, with the flights as they were but for their speeds.
+    """
+    motors = fit_motors(fitted, float(np.mean([hover_of(flight) for flight in fitted])))
+    middle = float(np.median(motors.gains))
+    odd = [k + 1 for k, gain in enumerate(motors.gains) if not middle / GAIN_MOST < gain < middle * GAIN_MOST]
+    if odd:
+        said = (
+            f"speed over command of motor {', '.join(map(str, odd))} is {motors.gains[odd[0] - 1] / middle:.2g} of the others'"
+        )
+        return base, [_blind(f) for f in fitted], [_blind(f) for f in held], said
+    rise = RotorResponse.first_order(motors.lag, motors.lag * motors.ratio)
+    rotors = tuple(replace(r, speed_max=motors.full, response=rise) for r in base.rotors)
+    extra = {key: value for key, value in base.extra.items() if key != "gauge"}
+    base = replace(base, rotors=rotors, extra=extra, command_map=motors.command_map)
+    return base, [f.mapped(motors.offset) for f in fitted], [_blind(f).mapped(motors.offset) for f in held], motors
+
+
+def _blind(flight: FlightSignals) -> FlightSignals:
+    return replace(flight, speeds=None)
+
+
+def split(flights: Sequence[FlightSignals], whole: bool) -> tuple[list[FlightSignals], list[FlightSignals]]:
+    """Return what is fitted and what is held out: the last third in time of each flight, behind a guard."""
+    if whole:
+        return list(flights), []
+    fitted, held = [], []
+    for flight in flights:
+        if flight.usable_time < SHORT:
+            fitted.append(flight)
+            continue
+        begin, end = flight.spans[0][0], flight.spans[-1][1]
+        cut = end - HELD_SHARE * (end - begin)
+        guard = min(GUARD, 0.1 * (end - begin))
+        first, last = flight.within((begin, cut - guard)), flight.within((cut, end))
+        if first.usable_time < 2.0 or last.usable_time < 1.0:
+            fitted.append(flight)
+            continue
+        fitted.append(first)
+        held.append(last)
+    return fitted, held
+
+
+def settled_by(flights: Sequence[FlightSignals], lag: float, delay: float) -> list[FlightSignals]:
+    """Return flights without what lies within some lags of breaks in their commands, now that the lag is about known."""
+    found = [flight.settled(lag, delay) for flight in flights]
+    for flight in found:
+        if not flight.spans:
+            raise AirworthyError(
+                f"Log {flight.name!r}: its commands break off so often that rotors, with a lag of {1e3 * lag:.0f} ms, are"
+                " known nowhere; log them without gaps."
+            )
+    return found
+
+
+def hover_of(flight: FlightSignals) -> float:
+    """Return the mean command of what is usable."""
+    time = flight.command.start + flight.command.period * np.arange(len(flight.command.values))
+    inside = np.zeros(len(time), bool)
+    for a, b in flight.spans:
+        inside |= (time >= a) & (time <= b)
+    return float(np.median(np.abs(flight.command.values[inside]).mean(axis=1)))
