@@ -380,7 +380,7 @@ def test_a_vehicle_without_a_camera_flies_the_expert(tmp_path: Path) -> None:
 
 def test_every_config_field_is_in_the_identity_or_free(tmp_path: Path) -> None:
     # What came later is told where it is chosen.
-    chosen = on_stage(tmp_path, unknown="free")
+    chosen = on_stage(tmp_path, unknown="free", randomize="identified")
     recorded = configs.identity_of(chosen, [EXPERT], {})["config"]
     assert set(recorded) | set(configs.FREE) == set(EvaluateConfig.__dataclass_fields__)
 

@@ -194,7 +194,7 @@ class Deaf(Base):
 """
 
 
-@pytest.mark.parametrize("in_process", [True, False])
+@pytest.mark.parametrize("in_process", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_what_a_class_says_of_itself_is_refused_in_one_sentence(tmp_path: Path, in_process: bool) -> None:
     (tmp_path / "odd.py").write_text(WORDLESS)
     for name, said in (

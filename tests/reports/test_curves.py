@@ -87,7 +87,7 @@ def test_marks_of_an_axis() -> None:
     assert curves._ticks(10.0, 10.4, False) == pytest.approx([10.0, 10.1, 10.2, 10.3, 10.4])
 
 
-@pytest.mark.parametrize("scale", [1e-6, 0.03, 1.0, 7.7, 4e5])
+@pytest.mark.parametrize("scale", [1e-6, 0.03, 1.0, 7.7, pytest.param(4e5, marks=pytest.mark.slow)])
 def test_linear_marks_are_round_and_as_many_as_there_is_room_for(scale: float) -> None:
     for high in np.geomspace(scale, 10.0 * scale, 97):
         marks = np.array(curves._ticks(-0.2 * high, high, False))

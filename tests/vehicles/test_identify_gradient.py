@@ -81,6 +81,7 @@ def test_both_descents_find_the_same(found: Identified) -> None:
     assert all("seconds" not in row for row in told)
 
 
+@pytest.mark.slow
 def test_a_fit_by_the_gradient_alone() -> None:
     plain = replace(CRAFT, fall=None)
     told = identified(plain, 8.0, refine="gradient")
@@ -92,6 +93,7 @@ def test_a_fit_by_the_gradient_alone() -> None:
     assert told.raced == ()
 
 
+@pytest.mark.slow
 def test_measured_speeds_have_slopes(found: Identified) -> None:
     """Their lateness is one of the values, and lags play no part."""
     told = identified(replace(CRAFT, full=2500.0, speed_late=1), 6.0, refine="both")

@@ -92,6 +92,7 @@ def test_the_record_of_measured_speeds(found: Identified, tmp_path: Path) -> Non
     assert 1000.0 < low < 2500.0 * GEARED.hover < high < 2500.0
 
 
+@pytest.mark.slow
 def test_the_record_explains_commands_without_speeds(found: Identified, geared: Log) -> None:
     """Watching, judging and fitting again map commands as the record says, where a log has no speeds."""
     from airworthy.benchmarks import ValidateOptions, validate_logs
@@ -166,7 +167,7 @@ def test_rise_and_fall_are_told_without_speeds() -> None:
     assert any("less is better" in note and "rise and fall apart" in note for note in told.notes)
 
 
-@pytest.mark.parametrize("fall", [None, 0.116])
+@pytest.mark.parametrize("fall", [None, pytest.param(0.116, marks=pytest.mark.slow)])
 def test_what_it_is_like_does_not_say_how_rotors_fall(fall: float | None) -> None:
     """A record whose rotors fall twice as slowly is a start, and no more, where the flight tells both."""
     craft = replace(PLAIN, fall=fall)

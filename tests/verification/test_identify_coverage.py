@@ -74,7 +74,7 @@ def test_flights_are_of_the_drawn_vehicles(monkeypatch: pytest.MonkeyPatch) -> N
     quads = drawn_quads(3, 5)
     logs = fly_quads(quads, 8.0, 5)
     index, log = next((k, log) for k, log in enumerate(logs) if log is not None)
-    found = identify([log], quads.known(index), quick=True, holdout=[log])
+    found = identify([log], quads.known(index), quick=True, use=[(0.0, 20.0)], holdout=[log])
     truth = quads.truth(index, found.fit.problem.parameters.state / found.vehicle.rotors[0].speed_max)
     assert found.value("lag").value == pytest.approx(truth["lag"], rel=0.02)
     assert found.value("command_delay").value == pytest.approx(truth["command_delay"], abs=0.0005)
