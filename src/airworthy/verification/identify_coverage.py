@@ -76,7 +76,7 @@ def fit_flights(batch: int, skip: Sequence[int] = ()) -> Iterator[dict[str, Any]
             yield row | {"refused": "it turned over"}
             continue
         try:
-            # What is held out is of no interest here; that flights are fitted whole, is: a part, here all of it, may also judge.
+            # What is held out is of no interest here; that flights are fitted whole, is: a part, here all, may also judge.
             found = identify([log], quads.known(index), quick=True, use=[(0.0, 2.0 * SECONDS)], holdout=[log])
         except AirworthyError as error:
             yield row | {"refused": str(error)}
