@@ -55,8 +55,6 @@ RENDER_RULES = (
     IdleRule(("bake",), lambda config: config.quality == "still", "with --quality still, which follows light by itself"),
 )
 """Options of `airworthy scenes render` that change nothing beside the others."""
-STANDARD_SAMPLES = 4
-"""Rays per pixel of a picture of standard quality."""
 ACTOR_RULES = (IdleRule(("time",), lambda config, scene: not scene.actors, "in a scene where nothing moves"),)
 """Of both, by the scene."""
 MATERIAL_RULES = (
@@ -505,7 +503,7 @@ def _render(config: RenderSceneConfig) -> int:
     refuse_idle(config, RENDER_RULES)
     size, scene = (config.width, config.height), _found(config)
     refuse_idle(config, ACTOR_RULES, scene)
-    light = PictureLight(config.samples or STANDARD_SAMPLES, config.bake, _exposure(config), _still(config))
+    light = PictureLight(config.samples or PictureLight.samples, config.bake, _exposure(config), _still(config))
     made = sky_pictures(scene, _camera(config), size, config.channels, config.time, light, config.sky)
     make_folder(config.out.parent)
     for channel, pixels in made.items():

@@ -7,7 +7,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.scenes.materials.canvas import Canvas, color, over, ramp, shaded, smooth
 from airworthy.scenes.materials.layers import Colors, Layers, Numbers
-from airworthy.scenes.materials.scattering import Strewn, blades, leaves, stones
+from airworthy.scenes.materials.strewn import Strewn, blades, leaves, stones
 
 
 def _flat(canvas: Canvas, rgb: list[float]) -> Array:
