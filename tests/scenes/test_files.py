@@ -126,6 +126,7 @@ def everything() -> Scene:
         description='quotes " and \\ and \x7f and\nlines',
         source="us",
         facts={"width_m": 1e-300, "count": 3.0},
+        looks=(Instance("two:halves", (0.0, 0.0, 1.0), (0.6, 0.0, 0.0, 0.8), 0.5, ("b",), name="leaf"),),
         carved=CarvedSpace(np.arange(30, dtype=np.uint8).reshape(2, 3, 5) % 3, (-0.1, 0.3, 1e-3), 0.07),
     )
     return add_actor(scene, person("walker", 1.62, animation="walking"))

@@ -34,7 +34,15 @@ from airworthy.optics.tone import (
     luminance,
     paleness_table,
 )
-from airworthy.rendering.shading import DEFAULT_OPTIONS, HIT_CHANNELS, Cameras, ShadingOptions, shade_channels
+from airworthy.rendering.shading import (
+    DEFAULT_OPTIONS,
+    HIT_CHANNELS,
+    Cameras,
+    ShadingOptions,
+    renumbered,
+    seen_by_colors,
+    shade_channels,
+)
 from airworthy.rendering.splat_images import SplatView, splats_of
 from airworthy.rendering.still import StillOptions, still_images
 from airworthy.scenes.appearance import appearance_of
@@ -257,7 +265,7 @@ _launches: dict[int, Repeated] = {}
 
 def _limits(batch: SceneBatch, env: NDArray[np.int32], depth: ArrayAny, instance: ArrayAny) -> ArrayF32:
     """Depth beyond which splats are hidden, (c, H, W): that of what is met, and a little more where splats cover it."""
-    covered = _covered(batch.origin)[batch.scene_of_env[env]]
+    covered = _covered(batch)[batch.scene_of_env[env]]
     if not covered.any():
         return np.asarray(depth, np.float32)
     number = np.maximum(instance, 0).reshape(len(env), -1)
@@ -458,9 +466,13 @@ def render(
     if own:
         geometric += ["instance", "face", "barycentric"]
     cameras = Cameras.of(batch, table, position, attitude, env, ignore, column_position, column_attitude)
-    if (colors and geometric) and options.samples == 1:
+    # Colours see looks, and not what these stand for; then one trace cannot serve both.
+    seen = seen_by_colors(batch)
+    shared = options.samples == 1 and seen is batch
+    if colors and geometric and shared:
         geometric += HIT_CHANNELS
-    traced = {} if still is None else {"rgb": still_images(batch, table, cameras, still)}
+    watching = renumbered(cameras, batch, seen)
+    traced = {} if still is None else {"rgb": still_images(seen, table, watching, still)}
     if traced:
         colors.remove("rgb")
     over = ("rgb" in colors or splats) and any(scene.splats for scene in batch.scenes)
@@ -472,8 +484,8 @@ def render(
         found.update(_with_splats(batch, table, cameras, projection, [*colors, *splats], options))
         colors = [name for name in colors if name != "rgb"]
     if colors:
-        hits = found if options.samples == 1 and geometric else None
-        found.update(shade_channels(batch, table, cameras, colors, options, hits))
+        hits = found if shared and geometric else None
+        found.update(shade_channels(seen, table, watching, colors, options, hits))
     found.update(traced)
     if "grey" in names:
         found["grey"] = luminance(found["rgb"]).astype(np.float32)
@@ -525,12 +537,13 @@ def _with_splats(
     """`rgb`, `splat_depth` and `splat_alpha`, those that are asked for: splats over what is shaded behind them."""
 
     ranges = batch.rendered()
+    cameras = renumbered(cameras, batch, ranges)
     front = _geometry(ranges, table, cameras, ["depth", *HIT_CHANNELS], options)
     behind = None
     if "rgb" in names:
         hits = front if options.samples == 1 else None
         behind = shade_channels(ranges, table, cameras, ("rgb",), options, hits)["rgb"]
-    return overlaid(batch, table, cameras, projection, front, behind, [name for name in names if name in SPLAT_CHANNELS])
+    return overlaid(ranges, table, cameras, projection, front, behind, [name for name in names if name in SPLAT_CHANNELS])
 
 
 def _geometry(batch: SceneBatch, table: RayTable, cameras: Cameras, names: list[str], options: ShadingOptions) -> Arrays:

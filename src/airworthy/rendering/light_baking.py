@@ -19,7 +19,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_bytes, write_bytes
 from airworthy.geometry import RayTable
 from airworthy.rendering.baking import DEFAULT_BAKE, BakeSettings, solve
-from airworthy.rendering.shading import Cameras, ShadingOptions, shade_channels
+from airworthy.rendering.shading import Cameras, ShadingOptions, seen_by_colors, shade_channels
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import MAP_COLUMNS, PROBE_SIZE, BakedLight
@@ -36,7 +36,18 @@ FORMAT = 2
 def scene_hash(scene: Scene, settings: BakeSettings) -> str:
     """Return 64 hexadecimal digits that change with anything that baked light depends on."""
     digest = sha256(f"airworthy baked light {FORMAT}".encode())
-    parts = (scene.shapes, scene.materials, scene.textures, scene.instances, scene.lights, scene.sky, scene.bounds, settings)
+    parts: tuple[Any, ...] = (
+        scene.shapes,
+        scene.materials,
+        scene.textures,
+        scene.instances,
+        scene.lights,
+        scene.sky,
+        scene.bounds,
+        settings,
+    )
+    if scene.looks:
+        parts += (scene.looks,)
     for part in parts:
         _hash_into(digest.update, part)
     return digest.hexdigest()
@@ -210,7 +221,7 @@ def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True
     still = replace(
         scene, actors=(), haze=Haze(), lights=tuple(light for light in scene.lights if not getattr(light, "attached", ""))
     )
-    batch = SceneBatch(still, threads=threads)
+    batch = seen_by_colors(SceneBatch(still, threads=threads))
     return solve(still, batch.geometry, RenderTracer(batch), settings, quiet)
 
 
@@ -262,6 +273,6 @@ def use_baked(
         folder: The cache; None: `cache_folder()`.
         quiet: Show no progress.
     """
-    appearance = appearance_of(batch, texture_scale)
+    appearance = appearance_of(seen_by_colors(batch), texture_scale)
     for index, scene in enumerate(batch.scenes):
         appearance.use(index, baked_light(scene, settings, folder, quiet))

@@ -7,7 +7,7 @@ the sky, or from what was baked. `airworthy.rendering.images.render` joins this 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -38,6 +38,8 @@ __all__ = [
     "device_arrays",
     "env_lights",
     "launch",
+    "renumbered",
+    "seen_by_colors",
     "shade",
     "shade_channels",
     "shading_kernel",
@@ -335,6 +337,22 @@ class Cameras:
         return len(self.rows)
 
 
+def seen_by_colors(batch: SceneBatch) -> SceneBatch:
+    """Return the batch that rays of colour are cast in: with looks where its scenes have some (`SceneBatch.rendered`)."""
+    return batch.rendered() if batch.has_looks else batch
+
+
+def renumbered(cameras: Cameras, batch: SceneBatch, seen: SceneBatch) -> Cameras:
+    """Return cameras whose ignored instances are numbered as in another view of their batch (`SceneBatch.rendered`)."""
+    first = batch.geometry.dynamic_start
+    shift = seen.geometry.dynamic_start - first
+    if not shift or not (cameras.rows["ignore"] >= first).any():
+        return cameras
+    rows = cameras.rows.copy()
+    rows["ignore"] += np.where(rows["ignore"] >= first, shift, 0).astype(rows["ignore"].dtype)
+    return replace(cameras, rows=rows)
+
+
 # -----------------------------------------------------------------------------------------------------------------------------
 # One launch of the shading kernel: its arrays gathered, sent where they are not yet, and its answers fetched.
 
@@ -583,7 +601,7 @@ def shade(
         Linear radiance (c, H, W, 3), in units in which a white surface under an irradiance of pi has 1.
     """
     cameras = Cameras.of(batch, table, position, attitude, env)
-    return shade_channels(batch, table, cameras, ("rgb",), options)["rgb"]
+    return shade_channels(seen_by_colors(batch), table, cameras, ("rgb",), options)["rgb"]
 
 
 def shade_channels(

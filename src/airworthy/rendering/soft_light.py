@@ -20,7 +20,7 @@ from airworthy.rendering.baking import BakeSettings
 from airworthy.rendering.converting import display_color
 from airworthy.rendering.light_baking import baked_light
 from airworthy.rendering.refining import PosedImages, free_poses
-from airworthy.rendering.shading import ShadingOptions, shade
+from airworthy.rendering.shading import ShadingOptions, seen_by_colors, shade
 from airworthy.scenes.actors import posed
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
@@ -72,7 +72,7 @@ def softly_lit(scene: Scene, light: SoftLight = DEFAULT_SOFT, quiet: bool = True
     baked = baked_light(still, light.bake, quiet=quiet)
     lights = [tuple(_moved(one, draw, k, light) for k, one in enumerate(still.lights)) for draw in sequence(light.samples)]
     batch = SceneBatch([replace(still, lights=some) for some in lights])
-    appearance = appearance_of(batch)
+    appearance = appearance_of(seen_by_colors(batch))
     for env in range(len(batch.scenes)):
         appearance.use(env, baked)
     return batch

@@ -27,7 +27,7 @@ from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.optics.lenses import ray_steps
 from airworthy.rendering.emitters import emitters_of
 from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
-from airworthy.rendering.shading import Cameras, device_arrays, env_lights, shading_source
+from airworthy.rendering.shading import Cameras, device_arrays, env_lights, seen_by_colors, shading_source
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 
@@ -209,7 +209,7 @@ def still_images(batch: SceneBatch, table: RayTable, cameras: Cameras, options: 
     total, broken = np.zeros(shape, np.float64), 0
     if not len(cameras):
         return total.astype(np.float32)
-    run = _Launch(batch, table, cameras, options)
+    run = _Launch(seen_by_colors(batch), table, cameras, options)
     firsts = range(0, options.samples, SAMPLES_PER_LAUNCH)
     for first in progress(firsts, "Tracing paths", quiet=options.quiet):
         found, lost = run(first, min(first + SAMPLES_PER_LAUNCH, options.samples))

@@ -1,10 +1,10 @@
-"""Lights and beacons that stand in the world or ride on actors."""
+"""What a batch holds beside the things that rays meet: its twin as colours see it, splats, lights and beacons on actors."""
 
 from __future__ import annotations
 
 import copy
 import weakref
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +15,13 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Shape, Sphere
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
+from airworthy.scenes.instance_tables import look_instances
 from airworthy.scenes.record import Instance, Scene, SplatPlacement
 
 if TYPE_CHECKING:
     from airworthy.scenes.batch import SceneBatch
 
-# ---- Batches as colours see them: without the things that splats stand for --------------------------------------------------
+# ---- Batches as colours see them: without the things that splats and looks stand for, and with the looks --------------------
 
 
 def is_collision_only(item: Instance) -> bool:
@@ -37,17 +38,27 @@ def collision_only_masks(scene: Scene) -> tuple[ArrayBool, ArrayBool]:
 
 
 class RenderedBatch:
-    """The twin of a batch in which ghosts do not exist; everything else is shared with it, numbers included."""
+    """The twin of a batch in which ghosts do not exist and looks do; everything else is shared with it.
+
+    Static instances keep their numbers, looks follow them; only what moves is numbered anew where there are looks.
+    """
 
     def __init__(self, batch: SceneBatch):
         self._of = batch.geometry
         masks = [collision_only_masks(scene) for scene in batch.scenes]
         layouts = [_without(batch.geometry.layout(k), static) for k, (static, _) in enumerate(masks)]
+        shapes, self._own = list(batch.geometry.shapes), {}
+        if batch.has_looks:
+            shape_table, material_table = batch.look_tables()
+            looks = [look_instances(scene, k, shape_table, material_table) for k, scene in enumerate(batch.scenes)]
+            layouts = [_joined(layout, rows.placement()) for layout, rows in zip(layouts, looks, strict=True)]
+            shapes = shape_table.shapes
+            self._own = {"_shapes": shape_table, "_materials": material_table}
         pad = np.zeros(batch.extra_count, bool)
         dynamic = [_without(batch.dynamic_placement(k), np.concatenate((pad, moving))) for k, (_, moving) in enumerate(masks)]
         self._dynamic_instances = dynamic
         self.geometry = GeometryBatch(
-            _needed_shapes(list(batch.geometry.shapes), [*layouts, *dynamic]),
+            _needed_shapes(shapes, [*layouts, *dynamic]),
             layouts,
             batch.scene_of_env,
             [dynamic[scene] for scene in batch.scene_of_env] if batch.geometry.dynamic_count else None,
@@ -78,7 +89,8 @@ class RenderedBatch:
                 position, attitude, active = batch.dynamic_poses
                 geometry.set_dynamic_instances(position, attitude, None, active)
         # No strong way back: a batch that nobody holds goes at once, with the clouds and images that are kept with it.
-        vars(self._view).update({**vars(batch), "geometry": geometry, "_origin": weakref.ref(batch), "_twin": None})
+        own = {**self._own, "geometry": geometry, "_origin": weakref.ref(batch), "_twin": None}
+        vars(self._view).update({**vars(batch), **own})
         return self._view
 
 
@@ -86,6 +98,13 @@ def _without(placement: Placement, collision_only: ArrayBool) -> Placement:
     mask = np.zeros(len(placement), bool)
     mask[: len(collision_only)] = collision_only
     return replace(placement, visible=placement.visible & ~mask, collide=np.zeros(len(placement), bool))
+
+
+def _joined(first: Placement, second: Placement) -> Placement:
+    """Return the instances of two placements, one after the other."""
+    return Placement(
+        **{item.name: np.concatenate((getattr(first, item.name), getattr(second, item.name))) for item in fields(Placement)}
+    )
 
 
 def _needed_shapes(shapes: list[Shape], placements: list[Placement]) -> list[Shape]:

@@ -305,7 +305,7 @@ class _Densities:
         if not self._wanted:
             return
         for scene in batch.scenes:
-            for item in (*scene.instances, *(part for actor in scene.actors for part in actor.parts)):
+            for item in (*scene.instances, *scene.looks, *(part for actor in scene.actors for part in actor.parts)):
                 shape = scene.shapes[item.shape]
                 if isinstance(shape, Mesh) and shape.uv is not None:
                     self._note(batch, scene.name, item.materials, shape, item.scale)
@@ -344,7 +344,8 @@ _CACHE: weakref.WeakKeyDictionary[SceneBatch, dict[float, tuple[tuple[int, int],
 
 def appearance_of(batch: SceneBatch, texture_scale: float = 1.0) -> Appearance:
     """Return the batch's appearance, packed once per texture scale and again when scenes have joined."""
-    batch = batch.origin  # what colours see of a batch looks as the batch does
+    if not batch.has_looks:
+        batch = batch.origin  # what colours see of a batch looks as the batch does, but for looks
     state = (len(batch.scenes), id(batch.geometry))
     kept = _CACHE.setdefault(batch, {})
     found = kept.get(texture_scale)

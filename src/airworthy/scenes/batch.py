@@ -432,14 +432,27 @@ class SceneBatch:
         """
         return self._attached_splats.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))
 
-    def rendered(self) -> SceneBatch:
-        """Return the batch as colours see it: without what is covered and invisible, at whose place only splats are seen.
+    def look_tables(self) -> tuple[ShapeTable, MaterialTable]:
+        """Return copies of the tables of shapes and materials, for what only colours see to join."""
+        return self._shapes.copy(), self._materials.copy()
 
-        It shares everything with this one and is of this instant; it is this one where there is nothing of the kind.
+    @property
+    def has_looks(self) -> bool:
+        """Whether colours see things that no other ray meets (`Scene.looks`)."""
+        return any(scene.looks for scene in self.scenes)
+
+    def rendered(self) -> SceneBatch:
+        """Return the batch as colours see it: without what is covered and invisible, and with the scenes' looks.
+
+        It shares everything else with this one and is of this instant; it is this one where there is nothing of the kind.
+        Instances keep their numbers; where there are looks, these come behind the static ones, and numbers of dynamic
+        instances begin at this one's `geometry.dynamic_start`.
         """
+        if self._origin is not None:
+            return self
         if self._twin is None or not self._twin.fits(self):
             things = (item for scene in self.scenes for item in (*scene.instances, *_parts(scene)))
-            if not any(map(is_collision_only, things)):
+            if not self.has_looks and not any(map(is_collision_only, things)):
                 return self
             # Made when a colour is first asked for: most batches have nothing that is hit and not shown.
             self._twin = RenderedBatch(self)

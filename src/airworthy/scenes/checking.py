@@ -14,7 +14,7 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.catalogue import scene_generators
-from airworthy.scenes.extent import instance_box, triangle_count
+from airworthy.scenes.extent import LOOK_GAP_MAX, instance_box, look_gap, triangle_count
 from airworthy.scenes.instance_tables import MAPS
 from airworthy.scenes.record import Instance, Pose, Scene, SpotLight, Sun
 
@@ -128,6 +128,8 @@ def _problems(scene: Scene) -> Iterator[str]:
 def _instances(scene: Scene) -> Iterator[tuple[str, Instance]]:
     for index, item in enumerate(scene.instances):
         yield f"instances[{index}]" + (f" ({item.name})" if item.name else ""), item
+    for index, item in enumerate(scene.looks):
+        yield f"looks[{index}]" + (f" ({item.name})" if item.name else ""), item
     for actor in scene.actors:
         for index, part in enumerate(actor.parts):
             yield f"actor {actor.name!r} part {index}", part
@@ -334,6 +336,7 @@ def _notes(scene: Scene) -> Iterator[str]:
     if not scene.lights:
         yield "it has no light but the sky"
     yield from _sky_notes(scene)
+    yield from _look_notes(scene)
     if scene.start is None:
         yield "no start is given"
     if not scene.source:
@@ -341,6 +344,22 @@ def _notes(scene: Scene) -> Iterator[str]:
     outside = [item.name or item.shape for item in scene.instances if _outside(scene, item)]
     if outside:
         yield f"{len(outside)} instances lie outside the bounds ({', '.join(outside[:3])}{', ...' if len(outside) > 3 else ''})"
+
+
+def _look_notes(scene: Scene) -> Iterator[str]:
+    """How far what is seen lies from what is hit, where the two are apart."""
+    if not scene.looks:
+        return
+    gap = look_gap(scene)
+    for what, other, distances in (
+        ("Surfaces that are hit and not shown", "what is shown", gap.hidden),
+        ("The looks", "what is hit", gap.shown),
+    ):
+        if len(distances):
+            yield (
+                f"{what} lie within {np.quantile(distances, 0.95):.2g} m of {other} at 95 % of points within the bounds"
+                f" ({distances.max():.2g} m at most, {(distances > LOOK_GAP_MAX).mean():.1%} beyond {LOOK_GAP_MAX:g} m)"
+            )
 
 
 def _sky_notes(scene: Scene) -> Iterator[str]:

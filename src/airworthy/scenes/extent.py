@@ -1,21 +1,22 @@
-"""Boxes around what stands in a scene."""
+"""Boxes around what stands in a scene, and how far what is seen lies from what is hit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayLike
-from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from airworthy.scenes.record import Instance, Scene, SplatPlacement
 
 if TYPE_CHECKING:
     from airworthy.scenes.splats.record import Splats
 
-__all__ = ["gaussian_count", "instance_box", "scene_box", "splats_box", "triangle_count"]
+__all__ = ["LookGap", "gaussian_count", "hidden", "instance_box", "look_gap", "scene_box", "splats_box", "triangle_count"]
 
 OPAQUE = 0.5
 """Opacity from which on a gaussian counts as part of a thing."""
@@ -93,7 +94,9 @@ def splats_box(splats: Splats, placed: SplatPlacement, share: float = 0.001) -> 
 
 def triangle_count(scene: Scene) -> tuple[int, int]:
     """Return triangles stored (once per mesh in use), and triangles seen (once per instance)."""
-    used = [item.shape for item in scene.instances] + [part.shape for actor in scene.actors for part in actor.parts]
+    used = [item.shape for item in (*scene.instances, *scene.looks)] + [
+        part.shape for actor in scene.actors for part in actor.parts
+    ]
     counts = {name: len(shape.faces) if isinstance(shape, Mesh) else 0 for name, shape in scene.shapes.items()}
     # By identity, as batches store them.
     unique = {id(scene.shapes[name]): counts[name] for name in used}
@@ -104,3 +107,99 @@ def gaussian_count(scene: Scene) -> tuple[int, int]:
     """Return gaussians stored (once per cloud), and gaussians seen (once per placement)."""
     rendered = sum(len(scene.clouds[item.cloud]) for item in scene.splats)
     return sum(len(cloud) for cloud in scene.clouds.values()), rendered
+
+
+# ---- How far what colours see lies from what is hit -------------------------------------------------------------------------
+
+LOOK_GAP_MAX = 0.05
+"""Distance between what is seen and what is hit up to which they count as the same surface [m]: half a cell of the maps of
+the navigation benchmark."""
+_GAP_POINTS = 4000
+_GAP_FAR = 5.0
+"""Farther is not told apart [m]."""
+
+
+def hidden(item: Instance) -> Instance:
+    """Return an instance that is hit, ranged and labelled as before, and in whose place colours show the scene's looks."""
+    return replace(item, covered=True, visible=False)
+
+
+@dataclass(frozen=True, eq=False)
+class LookGap:
+    """Distances between what is seen and what is hit, at points evenly spread over surfaces within the bounds."""
+
+    hidden: Array
+    """(n,) [m] from surfaces that are hit and not shown to the nearest thing shown."""
+    shown: Array
+    """(m,) [m] from the scene's looks to the nearest thing that is hit."""
+
+
+def look_gap(scene: Scene) -> LookGap:
+    """Measure how far what colours show lies from what bodies and depth meet; actors are left out.
+
+    Points are the same in every run. Distances end at 5 m.
+
+    Args:
+        scene: The scene.
+    """
+    from airworthy.geometry.batch import GeometryBatch
+    from airworthy.geometry.distance import clearance
+
+    ghosts = [item for item in scene.instances if item.covered and not item.visible and item.collide]
+    shown = [item for item in (*scene.instances, *scene.looks) if item.visible]
+    hit = [item for item in scene.instances if item.collide]
+
+    def distances(of: Sequence[Instance], to: Sequence[Instance]) -> Array:
+        points = _surface_points(scene, of)
+        if not len(points) or not to:
+            return np.full(len(points), _GAP_FAR)
+        names = list(dict.fromkeys(item.shape for item in to))
+        placement = _placement(to, names)
+        batch = GeometryBatch([scene.shapes[name] for name in names], [placement])
+        found = clearance(batch, points, np.zeros(len(points), np.int32), _GAP_FAR).distance
+        return np.asarray(np.minimum(np.abs(found), _GAP_FAR))
+
+    return LookGap(distances(ghosts, shown), distances(scene.looks, hit))
+
+
+def _placement(items: Sequence[Instance], names: Sequence[str]) -> Placement:
+    return Placement.of(
+        shape=[names.index(item.shape) for item in items],
+        position=[item.position for item in items],
+        attitude=[item.attitude for item in items],
+        scale=[item.scale for item in items],
+    )
+
+
+def _surface_points(scene: Scene, items: Sequence[Instance]) -> Array:
+    """Points (n, 3) spread evenly over the surfaces of instances, those within the scene's bounds."""
+    from airworthy.scenes.formats.solids import tessellate
+
+    meshes = {name: tessellate(scene.shapes[name]) for name in {item.shape for item in items}}
+    weights = {name: _areas(mesh) for name, mesh in meshes.items()}
+    share = np.array([weights[item.shape].sum() * item.scale**2 for item in items])
+    if not len(items) or not share.sum() > 0.0:
+        return np.zeros((0, 3))
+    rng = np.random.default_rng(0)
+    found = []
+    for index, count in enumerate(
+        np.bincount(rng.choice(len(items), _GAP_POINTS, p=share / share.sum()), minlength=len(items))
+    ):
+        item = items[index]
+        mesh, weight = meshes[item.shape], weights[item.shape]
+        face = rng.choice(len(weight), count, p=weight / weight.sum()) if count else np.zeros(0, np.int64)
+        corner = mesh.vertices.astype(float)[mesh.faces[face]]
+        u, v = rng.random((2, count, 1))
+        # Folded over the diagonal: even over the triangle.
+        u, v = np.where(u + v > 1.0, 1.0 - u, u), np.where(u + v > 1.0, 1.0 - v, v)
+        local = corner[:, 0] + u * (corner[:, 1] - corner[:, 0]) + v * (corner[:, 2] - corner[:, 0])
+        turn = frames.normalize(np.array(item.attitude, float))
+        found.append(np.asarray(item.position) + item.scale * frames.rotate(turn, local))
+    points = np.concatenate(found)
+    within = (points >= np.asarray(scene.bounds.lower)) & (points <= np.asarray(scene.bounds.upper))
+    return np.asarray(points[within.all(axis=1)])
+
+
+def _areas(mesh: Mesh) -> Array:
+    corner = mesh.vertices.astype(float)[mesh.faces]
+    return np.asarray(0.5 * np.linalg.norm(np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), axis=-1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "actor_instances",
     "carrier_groups",
     "instance_numbers",
+    "look_instances",
     "semantic_numbers",
     "static_instances",
 ]
@@ -101,6 +102,12 @@ class ShapeTable:
             self.shapes.append(shape)
         return found
 
+    def copy(self) -> ShapeTable:
+        """Return a table that goes on from here by itself."""
+        made = ShapeTable()
+        made.shapes, made._index = list(self.shapes), dict(self._index)
+        return made
+
     def __contains__(self, shape: Shape) -> bool:
         return (id(shape) if isinstance(shape, Mesh) else shape) in self._index
 
@@ -118,6 +125,13 @@ class MaterialTable:
         self.textures: list[dict[str, Texture]] = [{}]
         """Of every row: texture by the name its maps use."""
         self._start: dict[Any, int] = {((Material(), ()),): 0}
+
+    def copy(self) -> MaterialTable:
+        """Return a table that goes on from here by itself."""
+        made = MaterialTable()
+        made.rows, made.materials, made.textures = list(self.rows), list(self.materials), list(self.textures)
+        made._start = dict(self._start)
+        return made
 
     def add(self, scene: Scene, scene_index: int, names: Sequence[str], count: int) -> int:
         """Return the first row of an instance's materials.
@@ -204,6 +218,14 @@ def static_instances(scene: Scene, index: int, shapes: ShapeTable, materials: Ma
         AirworthyError: A pose or scale is not finite.
     """
     return _instances(scene, index, scene.instances, instance_numbers(scene)[0], shapes, materials)
+
+
+def look_instances(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
+    """Return rows of what only colours show, which have neither numbers nor classes; arguments and errors as
+    `static_instances`.
+    """
+    items = [replace(item, semantic="object", carries="", collide=False) for item in scene.looks]
+    return _instances(scene, index, items, [0] * len(items), shapes, materials)
 
 
 def actor_instances(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:

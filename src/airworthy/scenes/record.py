@@ -150,7 +150,7 @@ class Instance:
     covered: bool = False
     """Splats give its colour: rays and bodies meet it, depth and labels come from it, and what is seen are the splats before
     it, on it and up to 0.2 m behind it; where they do not cover, its own colour. If it is not `visible`, it has no colour of
-    its own and hides nothing: what is seen in its place is what splats, things and the sky behind it show."""
+    its own and hides nothing: what is seen in its place is what splats, looks, things and the sky behind it show."""
     carries: str = field(default="", metadata=LATER)
     """Landmark whose beacons it bears ("Gate10"), which it never hides: the tube of a gate, in whose middle they are set, and
     not the posts on which it stands; empty: it hides every beacon behind it."""
@@ -440,6 +440,9 @@ class Scene:
     carved: CarvedSpace | None = field(default=None, metadata=LATER)
     """Of a captured place: which of its space is known to be free, which holds a surface, and which is unknown."""
     haze: Haze = field(default=Haze(), metadata=LATER)
+    looks: tuple[Instance, ...] = field(default=(), metadata=LATER)
+    """Things that only colours show: no depth, label, body, map or beacon knows of them. They stand where what is hit is not
+    shown (`covered` and not `visible`), or beside it: leaves, grass, ornament."""
 
 
 DEFAULT_SEMANTICS: dict[str, int] = {

@@ -193,7 +193,7 @@ _SECTIONS = ("shapes", "textures", "materials", "skeletons", "clouds")
 """Tables of tables, one section per entry."""
 _TABLES = ("semantics", "facts", "sky", "haze")
 """One section each."""
-_ROWS = ("instances", "splats", "models", "spawn", "gates", "beacons")
+_ROWS = ("instances", "looks", "splats", "models", "spawn", "gates", "beacons")
 """Lists of one line per entry."""
 
 
@@ -274,7 +274,7 @@ def with_named_materials(scene: Scene, where: str) -> Scene:
         scene: The scene.
         where: Names the file in messages.
     """
-    things = (*scene.instances, *(part for actor in scene.actors for part in actor.parts))
+    things = (*scene.instances, *scene.looks, *(part for actor in scene.actors for part in actor.parts))
     if not any(name.startswith("library:") for item in things for name in item.materials):
         return scene
     from airworthy.scenes.materials.library import scene_with_materials
@@ -315,7 +315,19 @@ _PLAIN: dict[str, Any] = {
 }
 _CARVED = ("carved", "unknown")
 """Of captured places: the file of what is known of their space, and whether what is unknown is solid or free."""
-_FILES_TABLES = ("shapes", "textures", "materials", "skeletons", "clouds", "instances", "splats", "models", "actors", "lights")
+_FILES_TABLES = (
+    "shapes",
+    "textures",
+    "materials",
+    "skeletons",
+    "clouds",
+    "instances",
+    "looks",
+    "splats",
+    "models",
+    "actors",
+    "lights",
+)
 
 
 def read_scene(path: str | Path, limits: FileLimits | None = None) -> Scene:
@@ -464,7 +476,10 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
         else:
             materials[k] = SCHEMA.record(Material, v, label)
     skeletons = {k: _skeleton(v, folder, f"{where}: skeletons.{k}") for k, v in _items(body, "skeletons", where)}
-    instances = tuple(SCHEMA.record(Instance, with_yaw(row, label), label) for label, row in _rows(body, "instances", where))
+    instances, looks = (
+        tuple(SCHEMA.record(Instance, with_yaw(row, label), label) for label, row in _rows(body, key, where))
+        for key in ("instances", "looks")
+    )
     clouds = read_clouds(_items(body, "clouds", where), folder, where)
     splats = tuple(read_placement(with_yaw(row, label), label)[0] for label, row in _rows(body, "splats", where))
     lights = tuple(_light(row, label) for label, row in _rows(body, "lights", where))
@@ -480,6 +495,7 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
         skeletons={**scene.skeletons, **skeletons},
         clouds={**scene.clouds, **clouds},
         instances=scene.instances + instances,
+        looks=scene.looks + looks,
         splats=scene.splats + splats,
         lights=lights,
     )
@@ -638,6 +654,7 @@ def _table(scene: Scene) -> dict[str, Any]:
     table["bounds"] = {"lower": list(scene.bounds.lower), "upper": list(scene.bounds.upper)}
     table["materials"] = {name: SCHEMA.encode(material) for name, material in scene.materials.items()}
     table["instances"] = [SCHEMA.encode(item) for item in scene.instances]
+    table["looks"] = [SCHEMA.encode(item) for item in scene.looks]
     table["splats"] = [SCHEMA.encode(item) for item in scene.splats]
     names = {kind: name for name, kind in _LIGHTS.items()}
     table["lights"] = [{"kind": names[type(light)], **SCHEMA.encode(light)} for light in scene.lights]

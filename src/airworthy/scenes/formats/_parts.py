@@ -49,7 +49,8 @@ def as_model(thing: Writable) -> Model:
     actors = {actor.name: actor for actor in thing.actors}
     moving = [carried(actor, part) for actor in thing.actors for part in actor.parts]
     lights = tuple(_carried_light(light, actors) for light in thing.lights)
-    return Model(dict(thing.shapes), thing.materials, thing.textures, (*thing.instances, *moving), lights)
+    looks = [dataclasses.replace(look, collide=False) for look in thing.looks]
+    return Model(dict(thing.shapes), thing.materials, thing.textures, (*thing.instances, *looks, *moving), lights)
 
 
 def carried(actor: Actor, part: Instance) -> Instance:

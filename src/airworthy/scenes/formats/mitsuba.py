@@ -99,7 +99,7 @@ def write_mitsuba(
     _sky(writer)
     for light in writer.scene.lights:
         _light(writer, light, sun_angle)
-    for instance in writer.scene.instances:
+    for instance in (*writer.scene.instances, *writer.scene.looks):
         if instance.visible:
             _instance(writer, instance)
     write_text(path / "scene.xml", writer.root.document())

@@ -437,7 +437,7 @@ def scene_with_materials(scene: Scene, size: int = SIZE) -> Scene:
     Raises:
         UnknownNameError: The library has none of that name.
     """
-    things = (*scene.instances, *(part for actor in scene.actors for part in actor.parts))
+    things = (*scene.instances, *scene.looks, *(part for actor in scene.actors for part in actor.parts))
     wanted = sorted({name for item in things for name in item.materials if name.startswith(PREFIX)})
     for name in wanted:
         if name not in scene.materials:
