@@ -166,4 +166,5 @@ def test_exports_hold_looks_that_nothing_hits(tmp_path: Path) -> None:
     assert triangle_count(place()) == (0, 0)
     mitsuba.write_mitsuba(tmp_path, place(), view(place(), "start"), (8, 8), samples=1)
     text = (tmp_path / "scene.xml").read_text()
-    assert text.count("<shape") == 2  # the ball and the wall: what is hit and not shown is not there
+    # The sun's disc, the ball and the wall; what is hit and not shown is not there.
+    assert [text.count(f'<shape type="{kind}"') for kind in ("disk", "sphere", "ply")] == [1, 1, 1]
