@@ -10,17 +10,10 @@ import pytest
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.geometry import Box, Mesh, RayTable
-from airworthy.rendering.baking import (
-    RAYS_PER_PASS,
-    BakeSettings,
-    attitudes_towards,
-    hemisphere_table,
-    parts,
-    scene_occlusion,
-    sphere_table,
-    vertex_occlusion,
-)
+from airworthy.rendering.baking import BakeSettings
+from airworthy.rendering.directions import RAYS_PER_PASS, attitudes_towards, hemisphere_table, parts, sphere_table
 from airworthy.rendering.light_baking import bake, baked_light, load_baked, save_baked, scene_hash, use_baked
+from airworthy.rendering.occlusion import scene_occlusion, vertex_occlusion
 from airworthy.rendering.shading import ShadingOptions, shade
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
@@ -29,7 +22,7 @@ from airworthy.scenes.record import Instance, Material, PointLight, Region, Scen
 from airworthy.scenes.texels import unpack_shared_exponent
 
 WHITE = Sky((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
-COARSE = BakeSettings(bounces=2, rays=128, probe_spacing=1.0, texel=0.5, occlusion_rays=0)
+COARSE = BakeSettings(bounces=2, rays=128, probe_spacing=1.0, texel=0.5, finest=1.0, occlusion_rays=0)
 LAMBERT = ShadingOptions(specular=False, sun_disc=False)
 
 
@@ -87,6 +80,18 @@ def test_light_in_a_closed_room_grows_by_its_bounces() -> None:
         series = sum(0.5**k for k in range(1, bounces + 1))
         # Means over nodes of the whole plate, of which a fifth lies behind its neighbours and took over their light.
         assert mean == pytest.approx(4 * np.pi * 4.0 * series / 96.0, rel=0.1)
+
+
+def test_light_goes_round_until_it_no_longer_changes() -> None:
+    """The whole series: 4 pi I a / (1 - a) / A, in walls that send back 0.8 of what they get."""
+    scene = room(0.8)
+    mean = {}
+    for bounces in (3, 0):
+        nodes = unpack_shared_exponent((baked := bake(scene, replace(COARSE, bounces=bounces))).nodes[:, 0])
+        mean[bounces] = float(np.mean([nodes[f, 0].mean() for f in _inner_nodes(baked)]))
+    assert mean[0] == pytest.approx(4 * np.pi * 4.0 * 0.8 / 0.2 / 96.0, rel=0.1)
+    # Three bounces are the first three terms, and short by what the rest of the series has.
+    assert mean[3] / mean[0] == pytest.approx(1.0 - 0.8**3, abs=0.03)
 
 
 def _inner_nodes(baked: object) -> list[np.ndarray]:
@@ -213,7 +218,7 @@ def test_invalid_cells_take_their_neighbours() -> None:
     assert np.isfinite(fill_invalid(values, np.zeros((3, 4), bool))).all()
 
 
-@pytest.mark.parametrize("bad", [{"bounces": 0}, {"rays": 0}, {"texel": 0.0}, {"probe_spacing": -1.0}, {"occlusion_rays": -1}])
+@pytest.mark.parametrize("bad", [{"bounces": -1}, {"rays": 0}, {"texel": 0.0}, {"probe_spacing": -1.0}, {"occlusion_rays": -1}])
 def test_settings_refuse_nonsense(bad: dict[str, float]) -> None:
     with pytest.raises(AirworthyError, match="cannot be baked"):
         BakeSettings(**bad)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from airworthy.core.frames import camera_attitude, from_euler
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, RayTable, Sphere
 from airworthy.optics.distortion import PlumbBob
 from airworthy.optics.projections import Fisheye, Pinhole, Spherical
-from airworthy.rendering import baking, refining, soft_light
+from airworthy.rendering import baking, directions, occlusion, refining, soft_light
 from airworthy.rendering.baking import BakeSettings
 from airworthy.rendering.converting import ConvertOptions, display_color, splats_from_scene
 from airworthy.rendering.images import blended, optical_flow, render
@@ -39,7 +39,7 @@ from airworthy.scenes.generators.halls.builder import turned_profile, unwrapped_
 from airworthy.scenes.viewpoints import view
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-COARSE = BakeSettings(bounces=2, rays=32, probe_spacing=1.5, texel=0.8, occlusion_rays=16)
+COARSE = BakeSettings(bounces=2, rays=32, probe_spacing=1.5, texel=0.8, finest=1.0, occlusion_rays=16)
 LENS = Pinhole(24, 18, 16.0, 17.0, 12.5, 8.5)
 POSITION = np.array([[-2.2, -1.7, 1.2], [2.0, 1.5, 1.0]])
 ATTITUDE = camera_attitude(from_euler(np.array([0.1, 0.0]), np.array([0.1, 0.05]), np.array([0.7, -2.4])))
@@ -125,22 +125,22 @@ def test_flow() -> None:
 def test_baked_light(tmp_path: Path) -> None:
     scene = place()
     baked = bake(scene, COARSE)
-    values: dict[str, Any] = {"baked": condensed(baked), "sphere": baking.sphere_table(40).directions}
-    values["hemisphere"] = baking.hemisphere_table(40).directions
+    values: dict[str, Any] = {"baked": condensed(baked), "sphere": directions.sphere_table(40).directions}
+    values["hemisphere"] = directions.hemisphere_table(40).directions
     normals = np.random.default_rng(3).normal(size=(9, 3))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    values["towards"] = baking.attitudes_towards(np.concatenate([normals, [(0, 0, 1.0), (0, 0, -1.0)]]))
+    values["towards"] = directions.attitudes_towards(np.concatenate([normals, [(0, 0, 1.0), (0, 0, -1.0)]]))
     mesh = turned_profile([(0.0, 0.0), (0.3, 0.0), (0.2, 0.5), (0.0, 1.0)], 12)
-    values["occlusion"] = baking.vertex_occlusion(mesh, 24, 1.0)
+    values["occlusion"] = occlusion.vertex_occlusion(mesh, 24, 1.0)
     bare = Mesh(mesh.vertices, mesh.faces)
-    values["normals"], values["bare"] = baking.vertex_normals(mesh), baking.vertex_normals(bare)
-    values["of scene"] = baking.scene_occlusion(scene, 16, 1.0, 100_000)
+    values["normals"], values["bare"] = occlusion.vertex_normals(mesh), occlusion.vertex_normals(bare)
+    values["of scene"] = occlusion.scene_occlusion(scene, 16, 1.0, 100_000)
     values["smoothed"] = baking.smoothed(np.random.default_rng(4).random((4, 5, 6, 3)))
     geometry = SceneBatch(scene).geometry
     values["grid"] = list(baking.probe_grid(scene, geometry, COARSE))
     points = np.random.default_rng(5).uniform(-2.0, 2.0, (60, 3)) + np.array((0.0, 0.0, 2.0))
     values["sunlit"] = baking.sun_visible(geometry, scene, points)
-    values["parts"] = [f"{part.start} {part.stop}" for part in baking.parts(1000, 4000, "x", True)]
+    values["parts"] = [f"{part.start} {part.stop}" for part in directions.parts(1000, 4000, "x", True)]
     back = load_baked(save_baked(baked, tmp_path / "baked.npz"))
     for name, value in vars(baked).items():
         if isinstance(value, np.ndarray):

@@ -2,13 +2,13 @@
 
 The indirect light of a point is the mean of what comes from directions over its hemisphere; what a direction brings is asked
 of a `Tracer` (`airworthy.rendering.light_baking` gives the renderer itself). Each pass lights surfaces with what the last one
-found, so that n passes follow light over n bounces. Directions are the same for all nodes of a kind: results depend on nothing
+found, so that n passes follow light over n bounces; by default passes with few directions are mixed (`relaxation`) until light
+no longer changes, and one with all of them ends it. Directions are the same for all nodes of a kind: results depend on nothing
 but the scene and the settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,129 +17,16 @@ import numpy as np
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
-from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import check_fields
-from airworthy.geometry import GeometryBatch, Mesh, Placement, RayTable, bounds, cast, occluded
+from airworthy.geometry import GeometryBatch, RayTable, bounds, occluded
+from airworthy.rendering.directions import attitudes_towards, hemisphere_table, parts, ray_density, sphere_table
+from airworthy.rendering.occlusion import scene_occlusion
+from airworthy.rendering.relaxation import Relaxation
 from airworthy.scenes.lights import PROBE_SIZE, BakedLight, MapLayout, fill_invalid, map_layout
 from airworthy.scenes.record import Scene, Sun
 from airworthy.scenes.texels import pack_shared_exponent
 
-__all__ = ["DEFAULT_BAKE", "BakeSettings", "Tracer", "scene_occlusion", "solve", "vertex_normals", "vertex_occlusion"]
-
-# ---- Directions in which baking looks, and how its work is parted -----------------------------------------------------------
-
-RAYS_PER_PASS = 1 << 20
-"""Rays that are asked for at once."""
-
-
-def sphere_table(count: int) -> RayTable:
-    """Return directions spread evenly over the sphere (a Fibonacci spiral), in an order in which neighbours are close."""
-    k = np.arange(count) + 0.5
-    z = 1.0 - 2.0 * k / count
-    return _spiral_table(k, z)
-
-
-def hemisphere_table(count: int) -> RayTable:
-    """Return directions over the half of the sphere around z, as dense as their cosine: every one counts the same."""
-    k = np.arange(count) + 0.5
-    return _spiral_table(k, np.sqrt(1.0 - k / count))
-
-
-def _spiral_table(k: NDArray[np.floating], z: NDArray[np.floating]) -> RayTable:
-    azimuth = k * (np.pi * (3.0 - np.sqrt(5.0))) % (2.0 * np.pi)
-    flat = np.sqrt(np.maximum(1.0 - z * z, 0.0))
-    directions = np.stack([np.cos(azimuth) * flat, np.sin(azimuth) * flat, z], -1)
-    # Octants one after the other, azimuths within them: packets of rays that stay together are fast.
-    octant = (directions < 0.0) @ np.array([1, 2, 4])
-    order = np.lexsort((azimuth, octant))
-    return RayTable(directions[order][None])
-
-
-def attitudes_towards(normals: Array) -> Array:
-    """Return quaternions (n, 4) that turn z onto unit vectors (n, 3)."""
-    n = np.asarray(normals, np.float64)
-    w = 1.0 + n[:, 2]
-    q = np.stack([-n[:, 1], n[:, 0], np.zeros(len(n)), w], -1)
-    q[w < 1e-9] = [1.0, 0.0, 0.0, 0.0]
-    return np.asarray(q / np.linalg.norm(q, axis=1, keepdims=True))
-
-
-def parts(count: int, rays: int, text: str, quiet: bool) -> Iterable[slice]:
-    """Split surface points into passes of at most `RAYS_PER_PASS` rays, so that memory stays bounded.
-
-    Args:
-        count: Points.
-        rays: Rays of each point.
-        text: What the progress bar is called.
-        quiet: Whether there is none.
-    """
-    size = max(1, RAYS_PER_PASS // rays)
-    return progress([slice(k, min(k + size, count)) for k in range(0, count, size)], text, quiet=quiet)
-
-
-# -----------------------------------------------------------------------------------------------------------------------------
-
-# ---- How much of the hemisphere over its vertices a mesh itself leaves open -------------------------------------------------
-
-
-def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int) -> dict[str, ArrayF32]:
-    """Return, of every mesh in use, the share of the hemisphere over each vertex that the mesh itself leaves open, (V,).
-
-    Args:
-        scene: With its meshes.
-        rays: Per vertex.
-        distance: How far is looked, at the scale of the mesh's first instance [m].
-        vertices_max: Meshes with more vertices are left out.
-    """
-    scales: dict[str, float] = {}
-    for item in (*scene.instances, *(part for actor in scene.actors for part in actor.parts)):
-        # The first instance stands for all: occlusion belongs to a mesh, not to its copies.
-        scales.setdefault(item.shape, item.scale)
-    found = {}
-    for name, scale in scales.items():
-        mesh = scene.shapes[name]
-        if isinstance(mesh, Mesh) and 0 < len(mesh.vertices) <= vertices_max and len(mesh.faces):
-            found[name] = vertex_occlusion(mesh, rays, distance / scale)
-    return found
-
-
-def vertex_occlusion(mesh: Mesh, rays: int, distance: float) -> ArrayF32:
-    """Return the share of the cosine-weighted hemisphere over each vertex that the mesh leaves open within a distance [m],
-    (V,).
-
-    Args:
-        mesh: V vertices.
-        rays: Per vertex or node.
-        distance: How far is looked [m].
-    """
-    normals = vertex_normals(mesh)
-    lower, upper = bounds(mesh)
-    lift = 1e-3 * float(np.linalg.norm(upper - lower))
-    # The mesh alone: what other things hide changes with where they stand, and is left to probes and maps.
-    batch = GeometryBatch([mesh], [Placement.of(0)])
-    table = hemisphere_table(rays)
-    open_share = np.ones(len(mesh.vertices), np.float32)
-    positions, attitude = mesh.vertices.astype(np.float64) + normals * lift, attitudes_towards(normals)
-    for part in parts(len(positions), rays, "", True):
-        count = part.stop - part.start
-        hits = cast(batch, table, positions[part], attitude[part], np.zeros(count, np.int32), ("range",), max_range=distance)
-        open_share[part] = np.isinf(hits["range"][:, 0]).mean(1)
-    return open_share
-
-
-def vertex_normals(mesh: Mesh) -> Array:
-    """Return the mesh's own vertex normals, or means of its faces' weighted by area, (V, 3)."""
-    if mesh.normals is not None:
-        normals = mesh.normals.astype(np.float64)
-    else:
-        p = mesh.vertices.astype(np.float64)[mesh.faces]
-        # Not brought to unit length: a cross product is as long as its face is large, which weights it.
-        face = np.repeat(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), 3, axis=0)
-        corner, count = mesh.faces.reshape(-1), len(mesh.vertices)
-        normals = np.stack([np.bincount(corner, face[:, k], count) for k in range(3)], -1)
-    length = np.linalg.norm(normals, axis=1, keepdims=True)
-    return np.where(length > 0.0, normals / np.maximum(length, 1e-300), np.array([0.0, 0.0, 1.0]))
-
+__all__ = ["DEFAULT_BAKE", "BakeSettings", "Tracer", "solve"]
 
 # ---- Where light is gathered: probes on a grid, nodes on the faces of boxes -------------------------------------------------
 
@@ -147,8 +34,15 @@ def vertex_normals(mesh: Mesh) -> Array:
 class Tracer(Protocol):
     """Answers what comes from directions."""
 
-    def __call__(self, table: RayTable, position: Array, attitude: Array) -> tuple[Any, Any, Any]:
-        """Radiance (n, 1, K, 3), distance (n, 1, K) (-1: the sky) and whether a back face is seen (n, 1, K), of n points."""
+    def __call__(self, table: RayTable, density: Array, position: Array, attitude: Array) -> tuple[Any, Any, Any]:
+        """Radiance (n, 1, K, 3), distance (n, 1, K) (-1: the sky) and whether a back face is seen (n, 1, K), of n points.
+
+        Without the light that `lamps` finds; `density` of the table's rays (K,) [1/sr] says how the two share it.
+        """
+        ...
+
+    def lamps(self, position: Array, normal: Array | None) -> tuple[Array, Array, Array]:
+        """Directions (n, s, 3) to points of what glows, irradiance across them (n, s, 3), density (n, s) [1/sr]."""
         ...
 
     def use(self, baked: BakedLight) -> None:
@@ -167,7 +61,7 @@ class Volume:
         self.valid = np.ones(len(self.position), bool)
         self.sun = sun_visible(geometry, scene, self.position)
 
-    def gather(self, tracer: Tracer, rays: int, text: str, quiet: bool) -> None:
+    def gather(self, tracer: Tracer, rays: int, text: str, quiet: bool, settle: bool = True) -> None:
         """Light of all probes from what the tracer sees.
 
         Args:
@@ -175,22 +69,33 @@ class Volume:
             rays: Per vertex or node.
             text: For the line of progress.
             quiet: Print nothing.
+            settle: Find anew which probes are inside of something.
         """
         table = sphere_table(2 * rays)
         direction = table.directions[0]
-        # An ambient cube: irradiance from each of six sides, which a normal blends by the squares of its parts.
-        sides = np.stack([np.maximum(s * direction[:, k], 0.0) for k in range(3) for s in (-1.0, 1.0)])  # (6, K)
-        weight = sides * (4.0 * np.pi / direction.shape[0])
+        density = ray_density(table, hemisphere=False)
+        weight = _sides(direction).T / density  # (6, K)
         identity = np.array([0.0, 0.0, 0.0, 1.0])
         for part in parts(len(self.position), 2 * rays, text, quiet):
             where = self.position[part]
-            radiance, distance, back = tracer(table, where, np.tile(identity, (len(where), 1)))
+            radiance, distance, back = tracer(table, density, where, np.tile(identity, (len(where), 1)))
             self.light[part] = np.einsum("sk,nkc->nsc", weight, np.asarray(radiance, float)[:, 0])
-            # Whoever sees back faces is inside of something.
-            self.valid[part] = (np.asarray(back)[:, 0] * (np.asarray(distance)[:, 0] >= 0)).mean(1) < 0.25
+            self.light[part] += self._from_lamps(tracer, where, float(density[0]))
+            if settle:
+                # Whoever sees back faces is inside of something.
+                self.valid[part] = (np.asarray(back)[:, 0] * (np.asarray(distance)[:, 0] >= 0)).mean(1) < 0.25
         grid = self.light.reshape(*self.counts, 18)
         filled = fill_invalid(grid, self.valid.reshape(*self.counts), rounds=4)
         self.light = filled.reshape(-1, 6, 3)
+
+    @staticmethod
+    def _from_lamps(tracer: Tracer, where: Array, rays: float) -> Array:
+        """Return what points of what glows send to the six sides of probes (n, 6, 3)."""
+        found = np.zeros((len(where), 6, 3))
+        for part in parts(len(where), LAMP_SHARE, "", True):
+            direction, light, density = tracer.lamps(where[part], None)
+            found[part] = np.einsum("nsk,nsc->nkc", _sides(direction), light * (density / (density + rays))[..., None])
+        return found
 
     def packed(self) -> ArrayU32:
         """Return (probe, PROBE_SIZE)"""
@@ -221,7 +126,7 @@ class Surface:
         spin = np.stack([0.0 * half, 0.0 * half, np.sin(half), np.cos(half)], -1)
         self.attitude = frames.multiply(self.attitude, spin)
 
-    def gather(self, tracer: Tracer, rays: int, text: str, quiet: bool) -> None:
+    def gather(self, tracer: Tracer, rays: int, text: str, quiet: bool, settle: bool = True) -> None:
         """Light of all nodes from what the tracer sees.
 
         Args:
@@ -229,11 +134,16 @@ class Surface:
             rays: Per vertex or node.
             text: For the line of progress.
             quiet: Print nothing.
+            settle: Find anew which nodes are inside of something.
         """
         table = hemisphere_table(rays)
+        density = ray_density(table, hemisphere=True)
         for part in parts(len(self.lifted), rays, text, quiet):
-            radiance, distance, back = tracer(table, self.lifted[part], self.attitude[part])
+            radiance, distance, back = tracer(table, density, self.lifted[part], self.attitude[part])
             self.light[part] = np.asarray(radiance, float)[:, 0].mean(1) * np.pi
+            self.light[part] += self._from_lamps(tracer, part, rays)
+            if not settle:
+                continue
             struck, near = np.asarray(distance)[:, 0] >= 0.0, np.asarray(distance)[:, 0]
             # A node that lies in another thing meets it at once in most directions; its light would bleed through walls.
             covered = (struck & (near < 2.0 * LIFT)).mean(1) > 0.5
@@ -246,6 +156,17 @@ class Surface:
             self.light[span] = smoothed(filled[..., :3]).reshape(-1, 3)
             self.sun[span] = filled[..., 3].reshape(-1)
 
+    def _from_lamps(self, tracer: Tracer, nodes: slice, rays: int) -> Array:
+        """Return the irradiance (n, 3) of nodes by points of what glows."""
+        where, normal = self.lifted[nodes], self.layout.normal[nodes]
+        found = np.zeros((len(where), 3))
+        for part in parts(len(where), LAMP_SHARE, "", True):
+            direction, light, density = tracer.lamps(where[part], normal[part])
+            cosine = np.maximum(np.einsum("nsk,nk->ns", direction, normal[part]), 0.0)
+            share = density / (density + rays * cosine / np.pi)
+            found[part] = np.einsum("ns,nsc->nc", cosine * share, light)
+        return found
+
     def packed(self) -> ArrayU32:
         """Return (node, 2)"""
         light = pack_shared_exponent(self.light).reshape(-1)
@@ -256,6 +177,16 @@ TURN = 2.0 * np.pi * 0.1545
 """Angle between the directions of neighbouring nodes [rad]: no multiple of it is close to a whole turn."""
 LIFT = 0.01
 """Nodes look around from this far above their face [m]."""
+LAMP_SHARE = 1024
+"""Of the rays that are asked for at once, by each place that looks at what glows: NumPy's part needs memory of its own."""
+
+
+def _sides(direction: Array) -> Array:
+    """Return the cosines (..., 6) of unit directions to the sides -x, +x, -y, +y, -z, +z of an ambient cube.
+
+    It keeps the irradiance of each of six sides, which a normal blends by the squares of its parts.
+    """
+    return np.stack([np.maximum(s * direction[..., k], 0.0) for k in range(3) for s in (-1.0, 1.0)], -1)
 
 
 def joined(volume: Volume, surface: Surface, occlusion: dict[str, ArrayF32]) -> BakedLight:
@@ -317,8 +248,10 @@ class BakeSettings:
         AirworthyError: If a number is out of range.
     """
 
-    bounces: int = 3
-    """Times that light is followed from surface to surface."""
+    bounces: int = 0
+    """Times that light is followed from surface to surface; 0: until it no longer changes."""
+    tolerance: float = 0.005
+    """With 0 bounces: what the last round may still change, as a share of all light."""
     rays: int = 256
     """Directions per node and bounce."""
     probe_spacing: float = 1.0
@@ -328,6 +261,9 @@ class BakeSettings:
     """Distance of the nodes on boxes [m]."""
     nodes_max: int = 150_000
     """The texel is widened until no more nodes are needed."""
+    finest: float = 0.4
+    """Small places are baked finer: spacing and texel shrink to this share of theirs as long as a quarter of the probes and
+    of the nodes is enough."""
     occlusion_rays: int = 128
     """Per vertex of unique meshes; 0: none."""
     occlusion_distance: float = 2.0
@@ -337,9 +273,11 @@ class BakeSettings:
 
     def __post_init__(self) -> None:
         check_fields(self, "BakeSettings.")
-        whole = (self.bounces, self.rays, self.probes_max, self.nodes_max)
-        lengths = (self.probe_spacing, self.texel, self.occlusion_distance)
-        if min(whole) < 1 or min(lengths) <= 0.0 or min(self.occlusion_rays, self.vertices_max) < 0:
+        whole = (self.rays, self.probes_max, self.nodes_max)
+        lengths = (self.probe_spacing, self.texel, self.occlusion_distance, self.tolerance)
+        if not 0.0 < self.finest <= 1.0:
+            raise AirworthyError(f"Light cannot be baked with `finest` {self.finest}; expected a share, above 0 and up to 1.")
+        if min(whole) < 1 or min(lengths) <= 0.0 or min(self.bounces, self.occlusion_rays, self.vertices_max) < 0:
             raise AirworthyError(f"Light cannot be baked with {self}; expected counts of at least 1 and lengths above 0.")
 
 
@@ -357,10 +295,12 @@ def solve(scene: Scene, geometry: GeometryBatch, tracer: Tracer, settings: BakeS
         quiet: Show no progress.
     """
     placement = geometry.layout(0)
-    texel = settings.texel
+    texel = settings.texel * settings.finest
     layout = map_layout(geometry.shapes, placement, texel)
-    while len(layout.position) > settings.nodes_max:
-        texel *= max(1.1, float(np.sqrt(len(layout.position) / settings.nodes_max)))
+    while (over := len(layout.position) / _allowed(settings.nodes_max, texel, settings.texel)) > 1.0:
+        wider = texel * max(1.1, float(np.sqrt(over)))
+        # Not past the texel that was asked for at once: there four times as many nodes are allowed.
+        texel = min(wider, settings.texel) if texel < settings.texel else wider
         layout = map_layout(geometry.shapes, placement, texel)
     lower, spacing, counts = probe_grid(scene, geometry, settings)
     volume = Volume(geometry, scene, lower, spacing, counts)
@@ -368,14 +308,49 @@ def solve(scene: Scene, geometry: GeometryBatch, tracer: Tracer, settings: BakeS
     occlusion: dict[str, ArrayF32] = {}
     if settings.occlusion_rays:
         occlusion = scene_occlusion(scene, settings.occlusion_rays, settings.occlusion_distance, settings.vertices_max)
-    baked = joined(volume, surface, occlusion)
-    for bounce in range(settings.bounces):
-        tracer.use(baked)
-        text = f"Baking light, bounce {bounce + 1} of {settings.bounces}"
+    if not settings.bounces:
+        _settle(volume, surface, tracer, settings, quiet)
+    for bounce in range(max(settings.bounces, 1)):
+        tracer.use(joined(volume, surface, occlusion))
+        text = f"Baking light, bounce {bounce + 1} of {settings.bounces}" if settings.bounces else "Baking light, last round"
         volume.gather(tracer, settings.rays, text, quiet)
         surface.gather(tracer, settings.rays, text, quiet)
-        baked = joined(volume, surface, occlusion)
-    return baked
+    return joined(volume, surface, occlusion)
+
+
+ROUNDS_MAX = 12
+"""Of settling; none of the places that are shipped needs more than half of them."""
+FEW = 4
+"""While light settles, a node looks in one over this many of its directions: errors of single nodes are lost among those that
+they light, and the last round looks in all of them."""
+
+
+def _settle(volume: Volume, surface: Surface, tracer: Tracer, settings: BakeSettings, quiet: bool) -> None:
+    """Let light go round until it no longer changes, with few directions."""
+    relaxation, rays = Relaxation(), max(settings.rays // FEW, 16)
+    state = _state(volume, surface)
+    for number in range(ROUNDS_MAX):
+        # Occlusion by vertices only darkens what meshes send on: the last round knows it.
+        tracer.use(joined(volume, surface, {}))
+        text = f"Baking light, round {number + 1}"
+        volume.gather(tracer, rays, text, quiet, settle=number == 0)
+        surface.gather(tracer, rays, text, quiet, settle=number == 0)
+        state = relaxation.next(state, _state(volume, surface))
+        probes = volume.light.size // 3
+        # Copies: gathering writes into them, and what was tried must stay what it was.
+        volume.light, surface.light = state[:probes].reshape(volume.light.shape).copy(), state[probes:].copy()
+        if relaxation.change < settings.tolerance:
+            return
+
+
+def _state(volume: Volume, surface: Surface) -> Array:
+    """Return the light of all probes and nodes, (n, 3)."""
+    return np.concatenate([volume.light.reshape(-1, 3), surface.light])
+
+
+def _allowed(most: int, length: float, asked: float) -> float:
+    """Return how many nodes or probes there may be at a distance of them: a quarter where it is finer than was asked for."""
+    return max(0.25 * most if length < asked else float(most), 1.0)
 
 
 def probe_grid(scene: Scene, geometry: GeometryBatch, settings: BakeSettings) -> tuple[Array, Array, NDArray[np.int32]]:
@@ -391,12 +366,12 @@ def probe_grid(scene: Scene, geometry: GeometryBatch, settings: BakeSettings) ->
     if corners is not None:
         lower, upper = np.maximum(lower, corners[0] - 1.0), np.minimum(upper, corners[1] + 1.0)
     upper = np.maximum(upper, lower + 0.5)
-    spacing = settings.probe_spacing
+    spacing = settings.probe_spacing * settings.finest
     while True:
         counts = np.maximum(np.ceil((upper - lower) / spacing).astype(int) + 1, 2)
-        if counts.prod() <= max(settings.probes_max, 8):
+        if counts.prod() <= max(_allowed(settings.probes_max, spacing, settings.probe_spacing), 8):
             break
-        spacing *= 1.1
+        spacing = min(1.1 * spacing, settings.probe_spacing) if spacing < settings.probe_spacing else 1.1 * spacing
     return lower, (upper - lower) / (counts - 1), counts.astype(np.int32)
 
 

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_bytes, write_bytes
 from airworthy.geometry import RayTable
 from airworthy.rendering.baking import DEFAULT_BAKE, BakeSettings, solve
+from airworthy.rendering.glow_lamps import glow_lamps
 from airworthy.rendering.shading import Cameras, ShadingOptions, seen_by_colors, shade_channels
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
@@ -29,7 +31,7 @@ __all__ = ["bake", "baked_light", "cache_folder", "load_baked", "relit", "save_b
 
 # ---- Baked light on disk, by the content of what it was baked for -----------------------------------------------------------
 
-FORMAT = 2
+FORMAT = 3
 """Of the files and of what baking does; part of their names."""
 
 
@@ -188,8 +190,10 @@ def _glowing(material: Material, factor: float) -> Material:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-_OPTIONS = ShadingOptions(specular=False, sun_disc=False, texture_scale=0.125, max_range=2000.0)
+_OPTIONS = ShadingOptions(specular=False, sun_disc=False, texture_scale=0.125, max_range=2000.0, leaf_shadows=True)
 """Light that bounces is diffuse, and its colours may be coarse."""
+_LEAVES = replace(_OPTIONS, texture_bias=-8.0, texture_scale=0.5)
+"""Where there are cut-outs: the mean of a leaf and of what is beside it is no leaf at all."""
 
 
 class RenderTracer:
@@ -197,15 +201,46 @@ class RenderTracer:
 
     def __init__(self, batch: SceneBatch) -> None:
         self.batch = batch
+        self.glow = glow_lamps(batch)
+        cut = any(material.alpha_cutoff > 0.0 for scene in batch.scenes for material in scene.materials.values())
+        self.options = _LEAVES if cut else _OPTIONS
 
-    def __call__(self, table: RayTable, position: Array, attitude: Array) -> tuple[Any, Any, Any]:
+    def __call__(self, table: RayTable, density: Array, position: Array, attitude: Array) -> tuple[Any, Any, Any]:
+        """Return radiance, distance and back faces, as `baking.Tracer` says.
+
+        Args:
+            table: The rays.
+            density: Of them, (K,) [1/sr].
+            position: (n, 3) [m].
+            attitude: (n, 4)
+        """
         cameras = Cameras.of(self.batch, table, position, attitude, np.zeros(len(position), np.int32))
-        found = shade_channels(self.batch, table, cameras, ("rgb", "hits"), _OPTIONS)
+        found = shade_channels(self.batch, table, cameras, ("rgb", "hits"), self.options)
+        if len(self.glow):
+            instance = np.maximum(found["instance"], 0)
+            static = (found["instance"] >= 0) & (instance < len(self.glow.first))
+            node, _, ray = np.nonzero(static & (self.glow.first[np.minimum(instance, len(self.glow.first) - 1)] >= 0))
+            way = frames.rotate(attitude[node], table.directions[0][ray]) * found["range"][node, 0, ray][:, None]
+            met = found["instance"][node, 0, ray], found["face"][node, 0, ray]
+            taken = self.glow.taken(*met, position[node] + way, way, density[ray])
+            found["rgb"][node, 0, ray] -= taken.astype(np.float32)
         return found["rgb"], found["range"], found["back"]
+
+    def lamps(self, position: Array, normal: Array | None) -> tuple[Array, Array, Array]:
+        """Return directions to points of what glows, their irradiance and density, as `baking.Tracer` says.
+
+        Args:
+            position: (n, 3) [m].
+            normal: (n, 3); None: from all sides.
+        """
+        if not len(self.glow):
+            none = np.zeros((len(position), 0, 3))
+            return none, none, none[..., 0]
+        return self.glow.arriving(self.batch.geometry, position, normal)
 
     def use(self, baked: BakedLight) -> None:
         """Light surfaces with this."""
-        appearance_of(self.batch, _OPTIONS.texture_scale).use(0, baked)
+        appearance_of(self.batch, self.options.texture_scale).use(0, baked)
 
 
 def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True, threads: int | None = None) -> BakedLight:

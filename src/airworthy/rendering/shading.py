@@ -66,6 +66,7 @@ FLAGS = {
             "USE_BAKED",
             "USE_HOLES",
             "USE_SUN_DISC",
+            "USE_LEAF_SHADOWS",
             "OUT_RGB",
             "OUT_ALBEDO",
             "OUT_NORMAL",
@@ -233,6 +234,8 @@ class ShadingOptions:
     shadows: bool = True
     shadow_distance: float = 1000.0
     """Of the eye's way; surfaces farther off are lit, or take what was baked of the sun [m]."""
+    leaf_shadows: bool = False
+    """Shadows of cut-out materials have their holes; False: those of their sheets, which is faster."""
     specular: bool = True
     """Gloss; False: only Lambert, which has closed forms."""
     reflections: bool = False
@@ -273,6 +276,7 @@ class ShadingOptions:
             "USE_BAKED": self.baked,
             "USE_SUN_DISC": self.sun_disc,
             "USE_HOLES": appearance.has_holes,
+            "USE_LEAF_SHADOWS": appearance.has_holes and self.leaf_shadows,
         }
         return sum(FLAGS[name] for name, on in asked.items() if on)
 

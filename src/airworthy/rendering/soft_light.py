@@ -30,7 +30,7 @@ from airworthy.splats.surfaces import sequence
 __all__ = ["FINE_BAKE", "SoftLight", "soft_images", "soft_views", "softly_lit"]
 
 
-FINE_BAKE = BakeSettings(rays=512, probe_spacing=0.4, probes_max=60_000, texel=0.05, nodes_max=1_000_000)
+FINE_BAKE = BakeSettings(rays=512, probe_spacing=0.4, probes_max=60_000, texel=0.05, nodes_max=1_000_000, finest=1.0)
 """Shadows where things meet are a few centimetres wide."""
 
 

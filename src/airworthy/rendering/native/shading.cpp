@@ -8,17 +8,17 @@ struct Shader {
   int light_first, light_count, env, flags;
   I ignore;
   // Nearest hits from here on, holes of cut-out materials looked through.
-  SHADING_MEMBER void trace(const V3& origin, const V3& rest, const V3& direction, F spread, M active, F from, Found& hit) const {
+  SHADING_MEMBER void trace(const V3& origin, const V3& rest, const V3& direction, F spread, M active, F limit, Found& hit) const {
     hit.instance = W::i(-1);
     hit.face = W::i(-1);
     hit.b1 = hit.b2 = N::c(0.0f);
-    F begun = from;
+    F begun = N::c(0.0f);
     M left = active;
     PRAGMA_NOUNROLL
     for (int layer = 0; layer < HOLES_MAX && N::any(left); ++layer) {
       const V3 o = origin + direction * begun;
       RayCast::Rays r = {{o.x, o.y, o.z}, {rest.x, rest.y, rest.z}, {direction.x, direction.y, direction.z}};
-      Hits h = {N::c(settings[SET_FAR]) - begun, W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
+      Hits h = {limit - begun, W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
       RayCast::cast(batch, env, r, left, ignore, false, h);
       Found next = hit;
       next.instance = W::pick(left, h.instance, hit.instance);
@@ -53,6 +53,33 @@ struct Shader {
     Fetched fetched;
     const Surface s = Surfaces::at(batch, appearance, env, direction * N::c(-1.0f), spread, hit, fetched, false);
     return (hit.instance >= 0) & (s.alpha < s.cutoff);
+  }
+  // Which of the segments from surfaces to a light are blocked; through the holes of cut-outs, where that is asked for.
+  SHADING_MEMBER M dark(const V3& from, const V3& path, M wanted) const {
+    RayCast::Rays r = {{from.x, from.y, from.z}, {N::c(0.0f), N::c(0.0f), N::c(0.0f)}, {path.x, path.y, path.z}};
+    Hits h = {N::c(1.0f), W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
+    RayCast::cast(batch, env, r, wanted, ignore, true, h);
+    const M met = wanted & (h.instance >= 0);
+    if (!(flags & USE_LEAF_SHADOWS) || !N::any(met)) return met;
+    // Whatever was met first is opaque for most rays, and they are done.
+    M cut = N::never();
+    for (int k = 0; k < LANES; ++k)
+      if (W::at(met, k)) W::set_m(cut, k, cut_out(W::get(h.instance, k), W::get(h.face, k)));
+    if (!N::any(cut)) return met;
+    const F length = N::sqrt(W::maximum(path.dot(path), N::c(1e-12f)));
+    Found hit;
+    hit.range = N::c(0.0f);
+    hit.local = V3::c(0.0f, 0.0f, 0.0f);
+    trace(from, V3::c(0.0f, 0.0f, 0.0f), path * (N::c(1.0f) / length), N::c(0.0f), cut, length, hit);
+    return (met & N::invert(cut)) | (cut & (hit.instance >= 0));
+  }
+  // Whether a face is of a material with holes.
+  INLINE bool cut_out(int number, int face) const {
+    const InstanceRow& row = *batch.instance(env, number);
+    int material = row.material;
+    if (batch.shapes[row.shape].kind == KIND_MESH)
+      material += (int)appearance.faces[FACE_SIZE * ((long long)appearance.shape_appearance[4 * row.shape + 1] + face)];
+    return appearance.materials[MATERIAL_COLUMNS * material + 14] > 0.0f;
   }
   // Light that comes back along a ray. `mirror` becomes the direction in which the surface mirrors, `share` how much of that light
   // is to be added when it is traced (0: nothing).
@@ -118,7 +145,7 @@ struct Shader {
       F clear = N::c(1.0f);
       if (flags & USE_SHADOWS) {
         const M asked = lit & near;
-        if (N::any(asked)) lit = lit & N::invert(Lighting::blocked(batch, env, start, path - (start - s.point), asked, ignore) & asked);
+        if (N::any(asked)) lit = lit & N::invert(dark(start, path - (start - s.point), asked));
         // Beyond the shadows' distance, what was baked of the sun.
         if (has_volume && (int)lamp[0] == LIGHT_SUN) clear = N::select(near, clear, sun);
       }
@@ -208,12 +235,12 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
     hit.range = N::select(hit.instance >= 0, hit.range, N::c(0.0f));
     shader.place(origin + rest + direction * hit.range, hit);
   } else {
-    shader.trace(origin, rest, direction, spread, valid, N::c(0.0f), hit);
+    shader.trace(origin, rest, direction, spread, valid, N::c(settings.data[SET_FAR]), hit);
   }
   V3 color = V3::c(0.0f, 0.0f, 0.0f), gain = V3::c(1.0f, 1.0f, 1.0f), mirror = direction, share = color;
   Surface first;
   first.albedo = first.normal = first.geometric = first.point = color;
-  first.backface = N::c(0.0f);
+  first.backface = first.cutoff = N::c(0.0f);
   const Found first_hit = hit;
   F travelled = hit.range, spread_now = spread, height = origin.z + rest.z;
   M active = valid;
@@ -238,7 +265,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       const V3 from = s.point + s.geometric * (travelled * 2e-5f + 1e-3f);
       direction = mirror;
       height = from.z;
-      shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), direction, spread, active, N::c(0.0f), hit);
+      shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), direction, spread, active, N::c(settings.data[SET_FAR]), hit);
       travelled = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
       spread_now = spread * 2.0f;
     }
@@ -268,7 +295,8 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       out_face.data[at] = W::get(first_hit.face, k);
       out_barycentric.data[2 * at] = W::get(first_hit.b1, k);
       out_barycentric.data[2 * at + 1] = W::get(first_hit.b2, k);
-      out_back.data[at] = met ? W::get(first.backface, k) : 0.0f;
+      // Sheets of leaves are no outside of anything.
+      out_back.data[at] = met && W::get(first.cutoff, k) <= 0.0f ? W::get(first.backface, k) : 0.0f;
     }
   }
 }
