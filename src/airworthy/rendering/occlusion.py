@@ -23,7 +23,7 @@ def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int)
     """
     scales: dict[str, float] = {}
     cut: set[str] = set()
-    for item in (*scene.instances, *(part for actor in scene.actors for part in actor.parts)):
+    for item in (*scene.instances, *scene.looks, *(part for actor in scene.actors for part in actor.parts)):
         # The first instance stands for all: occlusion belongs to a mesh, not to its copies.
         scales.setdefault(item.shape, item.scale)
         if any(scene.materials[name].alpha_cutoff > 0.0 for name in item.materials if name in scene.materials):
