@@ -35,6 +35,7 @@ class Stream(IntEnum):
     SKY = 12
     SPLATS = 64
     PATHS = 65
+    SHADING = 66
 
 
 def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> ArrayU32:

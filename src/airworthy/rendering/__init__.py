@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from airworthy.rendering.images import CHANNEL_NAMES, DynamicPoses, FlowMotion, optical_flow, overlaid, render
     from airworthy.rendering.light_baking import bake, baked_light, relit, use_baked
     from airworthy.rendering.refining import depth_error, image_psnr, image_quality, image_ssim
-    from airworthy.rendering.shading import Cameras, ShadingOptions
+    from airworthy.rendering.shading import Cameras, ShadingOptions, quality_options
     from airworthy.rendering.soft_light import SoftLight, soft_images, soft_views, softly_lit
     from airworthy.rendering.still import StillOptions, still_images
 else:
@@ -20,5 +20,6 @@ __all__ = [
     "CHANNEL_NAMES", "BakeSettings", "Cameras", "ConvertOptions", "DynamicPoses", "FlowMotion", "ShadingOptions", "SoftLight",
     "StillOptions",
     "bake", "baked_light", "depth_error", "image_psnr", "image_quality", "image_ssim", "lit_batch", "optical_flow",
-    "overlaid", "relit", "render", "soft_images", "soft_views", "softly_lit", "splats_from_scene", "still_images", "use_baked",
+    "overlaid", "quality_options",
+    "relit", "render", "soft_images", "soft_views", "softly_lit", "splats_from_scene", "still_images", "use_baked",
 ]  # fmt: skip

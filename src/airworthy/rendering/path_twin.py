@@ -221,7 +221,15 @@ def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, draw: object
         else:
             of_light, color = None, np.array(lamp.color) * lamp.intensity
             to_light, given = _arriving(lamp, point)
-            way = np.array(lamp.position) - start
+            place = np.broadcast_to(np.array(lamp.position), point.shape)
+            if lamp.radius > 0.0:
+                u = draw(2 + number)  # type: ignore[operator]
+                cosine, sine = turned(u[:, 0])
+                a, b = basis(to_light)
+                reach = np.sqrt(u[:, 1]) * lamp.radius
+                place = place + a * (reach * cosine)[:, None] + b * (reach * sine)[:, None]
+                to_light = (place - point) / np.linalg.norm(place - point, axis=-1)[:, None]
+            way = place - start
             far = np.linalg.norm(way, axis=-1)
             along = way / np.maximum(far, 1e-6)[:, None]
         sent, density = lobes.sent(to_light)

@@ -16,8 +16,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayLike, NDArray
-from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_warp
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_warp, shared_source
+from airworthy.core.random import Stream
 from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable, native_source
 from airworthy.geometry.cast import camera_rows, sensor_environments
@@ -25,6 +26,7 @@ from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.geometry.placement import unit_quaternions
 from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.optics.lenses import SUPERSAMPLES, spreads, supersampled
+from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
 from airworthy.scenes.batch import SceneBatch
@@ -33,11 +35,14 @@ __all__ = [
     "APPEARANCE_CHANNELS",
     "DEFAULT_OPTIONS",
     "HIT_CHANNELS",
+    "QUALITIES",
+    "SUN_ANGLE",
     "Cameras",
     "ShadingOptions",
     "device_arrays",
     "env_lights",
     "launch",
+    "quality_options",
     "renumbered",
     "seen_by_colors",
     "shade",
@@ -67,6 +72,8 @@ FLAGS = {
             "USE_HOLES",
             "USE_SUN_DISC",
             "USE_LEAF_SHADOWS",
+            "USE_SOFT",
+            "USE_GLOSS",
             "OUT_RGB",
             "OUT_ALBEDO",
             "OUT_NORMAL",
@@ -75,8 +82,15 @@ FLAGS = {
     )
 }
 """Switches of a launch: what is used, what is delivered."""
-SETTINGS = ("SET_FAR", "SET_SHADOW", "SET_MIRROR")
-"""Numbers of a launch: longest ray [m], farthest shadows [m], roughness below which surfaces mirror."""
+SETTINGS = ("SET_FAR", "SET_SHADOW", "SET_MIRROR", "SET_SUN_TANGENT", "SET_LIGHT_RAYS", "SET_GLOSS_RAYS", "SET_SAMPLE")
+"""Numbers of a launch: longest ray [m], farthest shadows [m], roughness below which surfaces mirror, tangent of the sun's half
+angle, shadow rays per light, rays of gloss, and which of the pixel's samples it is."""
+SUN_ANGLE = 0.004654
+"""Half angle of the sun's disc [rad]: 696,000 km from 149.6 million km (IAU 2015 resolution B3, nominal values)."""
+RAYS_MAX = 256
+"""Of one kind and sample."""
+GLOSS_ROUGHNESS = 0.65
+"""Rougher surfaces mirror what was baked; a sixteenth below, all of their gloss is traced."""
 CAMERA_STRIDE = 12
 HOLES_MAX = 8
 """Cut-out surfaces that a ray looks through before it stops at the next."""
@@ -112,9 +126,12 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "SKY_COLUMNS": lights.SKY_COLUMNS,
         "VOLUME_COLUMNS": lights.VOLUME_COLUMNS,
         "PROBE_SIZE": lights.PROBE_SIZE,
+        "ALBEDO_STEPS": ALBEDO_STEPS,
+        "SHADE_STREAM": f"{int(Stream.SHADING)}u",
     }
     reals = {
         "HAZE": lights.HAZE,
+        "GLOSS_ROUGHNESS": GLOSS_ROUGHNESS,
         "UNWRAPPED_SIZE": appearance.UNWRAPPED_SIZE,
         "SUN_FAR": 1e4,
         "SUN_COSINE": SUN_ANGLE_COSINE,
@@ -126,7 +143,7 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
     folder = files("airworthy.rendering").joinpath("native")
     used = ("shading_lanes.h", "textures.h", "surface.h", "light.h", *(("shading.cpp",) if body else ()))
     texts = [folder.joinpath(name).read_text() for name in used]
-    return "\n".join([native_source("rays.h"), names, numbers, *texts])
+    return "\n".join([native_source("rays.h"), shared_source("random.h"), names, numbers, *texts])
 
 
 ARRAYS = (
@@ -138,6 +155,7 @@ ARRAYS = (
     ("env_scene", "i"),
     ("env_lights", "i"),
     ("settings", "f"),
+    ("albedos", "f"),
     ("materials", "f"),
     ("material_maps", "i"),
     ("shape_appearance", "i"),
@@ -177,6 +195,7 @@ _ARGUMENTS = """
     env_scene: int32[]  # (env,)
     env_lights: int32[]  # (env, 2): first, count
     settings: float32[]  # (SETTINGS,)
+    albedos: float32[]  # of gloss (airworthy.rendering.scattering), for USE_GLOSS
     materials: float32[]  # airworthy.scenes.appearance from here on
     material_maps: int32[]
     shape_appearance: int32[]
@@ -238,6 +257,12 @@ class ShadingOptions:
     """Shadows of cut-out materials have their holes; False: those of their sheets, which is faster."""
     specular: bool = True
     """Gloss; False: only Lambert, which has closed forms."""
+    sun_angle: float = SUN_ANGLE
+    """Half angle of the sun's disc [rad], where it is soft."""
+    light_rays: int = 0
+    """Shadow rays per sample to the sun's disc and to lamps that have a radius; 0: one to their middles, hard shadows."""
+    gloss_rays: int = 0
+    """Rays per sample by which surfaces smoother than 0.65 show what is around them; 0: the sky, or what was baked."""
     reflections: bool = False
     """Trace one mirror ray on smooth surfaces, instead of the sky or the volume."""
     mirror_roughness: float = 0.4
@@ -264,6 +289,11 @@ class ShadingOptions:
                 f"Shadows reach {self.shadow_distance} m, rays {self.max_range} m, mirrors have roughness below "
                 f"{self.mirror_roughness}; expected 0 or more, more than 0, and 0 to 1."
             )
+        if not (0 <= self.light_rays <= RAYS_MAX and 0 <= self.gloss_rays <= RAYS_MAX and 0.0 <= self.sun_angle <= 0.5):
+            raise AirworthyError(
+                f"{self.light_rays} rays to each light, {self.gloss_rays} of gloss and a sun of half angle {self.sun_angle} rad"
+                f" were asked for; expected 0 to {RAYS_MAX} rays, and 0 to 0.5 rad (the real sun has 0.00465)."
+            )
         if not -8.0 <= self.texture_bias <= 8.0:
             raise AirworthyError(f"A texture bias of {self.texture_bias} levels arrived; expected -8 to 8.")
 
@@ -277,11 +307,32 @@ class ShadingOptions:
             "USE_SUN_DISC": self.sun_disc,
             "USE_HOLES": appearance.has_holes,
             "USE_LEAF_SHADOWS": appearance.has_holes and self.leaf_shadows,
+            "USE_SOFT": self.light_rays > 0,
+            "USE_GLOSS": self.specular and self.gloss_rays > 0,
         }
         return sum(FLAGS[name] for name, on in asked.items() if on)
 
 
 DEFAULT_OPTIONS = ShadingOptions()
+
+QUALITIES: dict[str, ShadingOptions] = {
+    "policy": DEFAULT_OPTIONS,
+    "standard": ShadingOptions(samples=4, texture_bias=-1.0, leaf_shadows=True, light_rays=1, gloss_rays=1),
+    "high": ShadingOptions(samples=8, texture_bias=-1.5, leaf_shadows=True, light_rays=4, gloss_rays=8),
+}
+"""From what a policy trains on to what a film shows; beyond them are still images (`StillOptions`). Where rays of a pixel are
+averaged, textures need not be: their bias is half of the base-2 logarithm of the samples."""
+
+
+def quality_options(name: str) -> ShadingOptions:
+    """Return the options of a quality: policy, standard or high.
+
+    Raises:
+        UnknownNameError: There is no such quality.
+    """
+    if name not in QUALITIES:
+        raise unknown_name("quality", name, list(QUALITIES))
+    return QUALITIES[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,7 +435,13 @@ _launches: WeakKeyDictionary[SceneBatch, dict[Any, Repeated]] = WeakKeyDictionar
 
 
 def launch(
-    batch: SceneBatch, table: RayTable, cameras: Cameras, channels: Sequence[str], options: ShadingOptions, hits: Arrays | None
+    batch: SceneBatch,
+    table: RayTable,
+    cameras: Cameras,
+    channels: Sequence[str],
+    options: ShadingOptions,
+    hits: Arrays | None,
+    sample: int = 0,
 ) -> Arrays:
     """Return channels (c, H, W, ...) of one table of rays; see `shading.shade_channels`.
 
@@ -395,6 +452,7 @@ def launch(
         channels: Wanted.
         options: How colours are found.
         hits: Of the same rays, where they are known; None: they are cast.
+        sample: Which of each pixel's samples the table is.
     """
     device = batch.geometry.device
     appearance = appearance_of(batch, options.texture_scale)
@@ -407,7 +465,7 @@ def launch(
     # A launch of nothing is an error on some devices; arrays without rows have the right shapes already.
     if not len(cameras):
         return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
-    host = {**_frame_arrays(batch, table, cameras, options, appearance), **_hit_arrays(hits, shape), **outputs}
+    host = {**_frame_arrays(batch, table, cameras, options, appearance, sample), **_hit_arrays(hits, shape), **outputs}
     # On a CPU a task is some packets of 16 rays in vector lanes, on a GPU a task is one ray.
     in_lanes = device == "cpu" and not _PREFIX
     tasks = len(cameras) * (-(-table.packet_count // PACKETS_PER_TASK) if in_lanes else table.packet_count * CPU_LANES)
@@ -463,10 +521,11 @@ def _hit_arrays(hits: Arrays | None, shape: tuple[int, int, int]) -> Arrays:
 
 
 def _frame_arrays(
-    batch: SceneBatch, table: RayTable, cameras: Cameras, options: ShadingOptions, appearance: Appearance
+    batch: SceneBatch, table: RayTable, cameras: Cameras, options: ShadingOptions, appearance: Appearance, sample: int
 ) -> Arrays:
     """Arrays that may differ from one launch to the next."""
-    reach = np.array([options.max_range, options.shadow_distance, options.mirror_roughness], np.float32)
+    numbers = [options.max_range, options.shadow_distance, options.mirror_roughness, np.tan(options.sun_angle)]
+    reach = np.array([*numbers, options.light_rays, options.gloss_rays, sample], np.float32)
     lights, spans = env_lights(batch, appearance)
     spread = spreads(table)
     if options.texture_bias:
@@ -479,6 +538,7 @@ def _frame_arrays(
         "env_lights": spans,
         "lights": lights,
         "settings": reach,
+        "albedos": albedo_table() if options.gloss_rays else None,
         "rays": rays,
         "pixels": pixels,
     }
@@ -632,7 +692,7 @@ def shade_channels(
     total: Arrays = {}
     for index, one in enumerate(tables):
         given = hits if len(tables) == 1 else None
-        found = launch(batch, one, cameras, channels if index == 0 else colored, options, given)
+        found = launch(batch, one, cameras, channels if index == 0 else colored, options, given, index)
         if not total:
             total = found
             continue

@@ -18,7 +18,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.progress import progress
-from airworthy.core.native_kernel import CPU_LANES, native_kernel, shared_source
+from airworthy.core.native_kernel import CPU_LANES, native_kernel
 from airworthy.core.random import Stream
 from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable
@@ -26,15 +26,13 @@ from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.optics.lenses import ray_steps
 from airworthy.rendering.emitters import emitters_of
-from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
-from airworthy.rendering.shading import Cameras, device_arrays, env_lights, seen_by_colors, shading_source
+from airworthy.rendering.scattering import albedo_table
+from airworthy.rendering.shading import SUN_ANGLE, Cameras, device_arrays, env_lights, seen_by_colors, shading_source
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 
 __all__ = ["DEFAULT_STILL", "SUN_ANGLE", "StillOptions", "path_kernel", "path_source", "still_images"]
 
-SUN_ANGLE = 0.004654
-"""Half angle of the sun's disc [rad]: 696,000 km from 149.6 million km (IAU 2015 resolution B3, nominal values)."""
 SAMPLES_MAX, BOUNCES_MAX = 1 << 20, 1000
 LIGHTS_MAX = 250
 """Of a scene: each has random numbers of its own at every surface of a path."""
@@ -156,13 +154,12 @@ def path_source() -> str:
         **{name: k for k, name in enumerate(SETTINGS)},
         "DRAWS_PER_DEPTH": DRAWS_PER_DEPTH,
         "ROULETTE_DEPTH": ROULETTE_DEPTH,
-        "ALBEDO_STEPS": ALBEDO_STEPS,
         "PATH_STREAM": f"{int(Stream.PATHS)}u",
     }
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())
     folder = files("airworthy.rendering").joinpath("native")
     texts = [folder.joinpath(name).read_text() for name in ("scattering.h", "path.cpp")]
-    return "\n".join([shading_source(body=False, holes=HOLES_MAX), shared_source("random.h"), names, *texts])
+    return "\n".join([shading_source(body=False, holes=HOLES_MAX), names, *texts])
 
 
 @cache

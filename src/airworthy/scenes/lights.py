@@ -224,7 +224,8 @@ def fill_invalid(values: Array, valid: ArrayBool, rounds: int = 8) -> Array:
 # ---- Lights and skies as rows of numbers, and what light a sky gives --------------------------------------------------------
 
 LIGHT_COLUMNS = 16
-"""Kind, position (3), direction of travel (3), colour times strength (3), range, cosines of inner and outer angle, 3 spare."""
+"""Kind, position (3), direction of travel (3), colour times strength (3), range, cosines of inner and outer angle, radius [m],
+2 spare."""
 LIGHT_SUN, LIGHT_POINT, LIGHT_SPOT = 0, 1, 2
 SKY_STEPS = 33
 """Entries of the table of sky irradiance, from the normal pointing down to pointing up, equal steps of its z."""
@@ -328,11 +329,11 @@ def _row(light: Light) -> list[float]:
         return [LIGHT_SUN, 0, 0, 0, *_unit(light.direction), *(c * light.irradiance for c in light.color), *[0.0] * 6]
     strength = [c * light.intensity for c in light.color]
     if isinstance(light, PointLight):
-        return [LIGHT_POINT, *light.position, 0, 0, -1, *strength, light.range, *[0.0] * 5]
+        return [LIGHT_POINT, *light.position, 0, 0, -1, *strength, light.range, 0.0, 0.0, light.radius, 0.0, 0.0]
     assert isinstance(light, SpotLight)
     inner = min(light.inner_angle, light.outer_angle - 1e-3)
     cosines = [math.cos(max(inner, 0.0)), math.cos(light.outer_angle)]
-    return [LIGHT_SPOT, *light.position, *_unit(light.direction), *strength, light.range, *cosines, 0.0, 0.0, 0.0]
+    return [LIGHT_SPOT, *light.position, *_unit(light.direction), *strength, light.range, *cosines, light.radius, 0.0, 0.0]
 
 
 def _unit(v: Sequence[float]) -> list[float]:

@@ -211,6 +211,8 @@ class PointLight:
     """Fades to nothing at this distance [m]; 0: without limit."""
     attached: str = ""
     """Name of the actor in whose frame the position is; empty: world."""
+    radius: Annotated[float, Bound(0.0, 100.0, "m")] = field(default=0.0, metadata=LATER)
+    """Of the lamp, as a disc that faces what it lights [m]: how soft its shadows are, where they can be."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,7 @@ class SpotLight:
     intensity: float = 20.0
     range: float = 0.0
     attached: str = ""
+    radius: Annotated[float, Bound(0.0, 100.0, "m")] = field(default=0.0, metadata=LATER)
 
 
 Light = Sun | PointLight | SpotLight

@@ -222,10 +222,13 @@ class RenderSceneConfig(_Named):
     """Pixels."""
     channels: tuple[str, ...] = ("rgb",)
     """Some of rgb (materials and light), matte (classes as colours), depth, semantic, instance, normal."""
-    quality: Literal["standard", "still"] = "standard"
-    """Of rgb: standard, as films and training have it; still, by path tracing: all light there is, seconds to minutes."""
+    quality: Literal["policy", "standard", "high", "still"] = "standard"
+    """Of rgb: policy, as training has it by default, with hard shadows; standard, with a soft sun, leaves whose shadows have
+    holes, and gloss that shows what is around; high, the same with more rays; still, by path tracing: all light there is,
+    seconds to minutes."""
     samples: int | None = None
-    """Of rgb. standard: rays per pixel, 1, 2, 4 or 8, by default 4; still: paths per pixel, any number, by default 256."""
+    """Of rgb: rays per pixel, 1, 2, 4 or 8 (by default policy 1, standard 4, high 8); still: paths per pixel, any number, by
+    default 256."""
     seed: int = 0
     """Of the noise of a still image."""
     bake: bool = False
@@ -503,7 +506,9 @@ def _render(config: RenderSceneConfig) -> int:
     refuse_idle(config, RENDER_RULES)
     size, scene = (config.width, config.height), _found(config)
     refuse_idle(config, ACTOR_RULES, scene)
-    light = PictureLight(config.samples or PictureLight.samples, config.bake, _exposure(config), _still(config))
+    still = _still(config)
+    quality = PictureLight.quality if still else config.quality
+    light = PictureLight(quality, config.samples, config.bake, _exposure(config), still)
     made = sky_pictures(scene, _camera(config), size, config.channels, config.time, light, config.sky)
     make_folder(config.out.parent)
     for channel, pixels in made.items():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -136,8 +137,10 @@ _SKY = np.array([236, 240, 244], np.uint8)
 class PictureLight:
     """How rgb is made."""
 
-    samples: int = 4
-    """Rays per pixel."""
+    quality: str = "standard"
+    """policy, standard or high (`rendering.quality_options`)."""
+    samples: int | None = None
+    """Rays per pixel; None: as many as the quality has."""
     bake: bool = False
     """Whether indirect light is baked first, and kept for the next time."""
     ev: float | None = LINEAR_EV
@@ -244,12 +247,15 @@ def _rgb(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, light: Pictur
     from airworthy.optics.tone import to_8bit
     from airworthy.rendering.images import render
     from airworthy.rendering.light_baking import use_baked
-    from airworthy.rendering.shading import ShadingOptions
+    from airworthy.rendering.shading import ShadingOptions, quality_options
 
     if light.bake:
         use_baked(batch, quiet=False)
     pose = viewpoint.position[None], viewpoint.attitude[None]
-    options = ShadingOptions(samples=light.samples if light.still is None else 1)
+    options = ShadingOptions() if light.still else quality_options(light.quality)
+    if light.samples is not None and light.still is None:
+        # Textures are as sharp as the mean of so many rays can show.
+        options = replace(options, samples=light.samples, texture_bias=-0.5 * math.log2(max(light.samples, 1)))
     linear = render(batch, table, *pose, channels=("rgb",), options=options, still=light.still)["rgb"]
     if light.ev == LINEAR_EV:
         return to_8bit(linear)[0]

@@ -176,6 +176,41 @@ struct Baked {
     sun = N::select(there, W::mix(W::mix(visible[0], visible[1], tv), W::mix(visible[2], visible[3], tv), tu), sun);
   }
 };
+struct Turn {
+  // Cosine and sine of 2 pi u - pi / 4, to 1e-7.
+  static INLINE void of(F u, F& c, F& s) {
+    const F x = u * 4.0f, quarter = N::floor(x), r = (x - quarter - 0.5f) * 1.57079633f, z = r * r;
+    const F sine = r + r * z * (-0.166666667f + z * (8.33333333e-3f + z * -1.98412698e-4f));
+    const F cosine = N::c(1.0f) + z * (-0.5f + z * (4.16666667e-2f + z * (-1.38888889e-3f + z * 2.48015873e-5f)));
+    const M odd = (quarter == 1.0f) | (quarter == 3.0f);
+    c = N::select(odd, sine, cosine);
+    s = N::select(odd, cosine, sine);
+    c = N::select((quarter == 1.0f) | (quarter == 2.0f), -c, c);
+    s = N::select(quarter >= 2.0f, -s, s);
+  }
+};
+// Facets of GGX that are seen, evenly (Dupuy and Benyoub, Sampling visible GGX normals with spherical caps, 2023), in the frame of the
+// normal; x, y, z: to the eye; a: width; c, s: of an angle around.
+struct Facets {
+  // Directional albedo of the gloss where its Fresnel term is 1, as two parts: times f0, and alone.
+  static INLINE void albedo(const float* table, F nv, F roughness, F& scale, F& bias) {
+    const F x = W::clamp(N::sqrt(nv), 0.0f, 1.0f) * (float)(ALBEDO_STEPS - 1), y = W::clamp(roughness, 0.0f, 1.0f) * (float)(ALBEDO_STEPS - 1);
+    const F lx = W::minimum(N::floor(x), N::c((float)(ALBEDO_STEPS - 2))), ly = W::minimum(N::floor(y), N::c((float)(ALBEDO_STEPS - 2)));
+    const I at = (W::to_int(ly) * ALBEDO_STEPS + W::to_int(lx)) * 2;
+    const F tx = x - lx, ty = y - ly;
+    const F a = W::mix(W::gather(table, at), W::gather(table, at + 2), tx), b = W::mix(W::gather(table, at + 2 * ALBEDO_STEPS), W::gather(table, at + 2 * ALBEDO_STEPS + 2), tx);
+    const F c = W::mix(W::gather(table, at + 1), W::gather(table, at + 3), tx), d = W::mix(W::gather(table, at + 2 * ALBEDO_STEPS + 1), W::gather(table, at + 2 * ALBEDO_STEPS + 3), tx);
+    scale = W::mix(a, b, ty);
+    bias = W::mix(c, d, ty);
+  }
+  static INLINE V3 visible(F x, F y, F z, F a, F c, F s, F u) {
+    const V3 stretched = V3{x * a, y * a, z}.unit();
+    const F up = (N::c(1.0f) - u) * (N::c(1.0f) + stretched.z) - stretched.z;
+    const F ring = N::sqrt(W::clamp(N::c(1.0f) - up * up, 0.0f, 1.0f));
+    const V3 cap = {ring * c + stretched.x, ring * s + stretched.y, up + stretched.z};
+    return V3{cap.x * a, cap.y * a, W::maximum(cap.z, N::c(1e-7f))}.unit();
+  }
+};
 struct Reflectance {
   V3 diffuse, f0;   // albedo of what enters the surface; mirror reflectance at normal incidence
   F a2, k, nv;      // GGX width squared, Smith's constant, cosine to the eye
@@ -217,12 +252,49 @@ struct Lighting {
     const V3 full = single * (V3::c(1.0f, 1.0f, 1.0f) + r.f0 * lost);
     return {W::clamp(full.x, 0.0f, 1.0f), W::clamp(full.y, 0.0f, 1.0f), W::clamp(full.z, 0.0f, 1.0f)};
   }
+  // A direction that a rough mirror sends to the eye, and `share`, what of its light; both parts of Smith's, correlated in height
+  // (Heitz 2014), and what bounces between facets as still images have it (Turquin 2019); 0: below the surface.
+  static INLINE V3 glossy(const float* table, const Surface& s, const V3& towards, const Reflectance& r, F u, F v, V3& share) {
+    F c, sine, scale, bias;
+    Turn::of(u, c, sine);
+    V3 side, other;
+    Surfaces::basis(s.normal, side, other);
+    const V3 facet = Facets::visible(side.dot(towards), other.dot(towards), r.nv, N::sqrt(r.a2), c, sine, v);
+    const V3 m = side * facet.x + other * facet.y + s.normal * facet.z;
+    const F vh = W::clamp(towards.dot(m), 0.0f, 1.0f);
+    const V3 l = (m * (vh * 2.0f) - towards).unit();
+    const F nl = W::maximum(s.normal.dot(l), N::c(1e-6f)), own = N::sqrt(r.a2 + (N::c(1.0f) - r.a2) * r.nv * r.nv);
+    const F far = N::sqrt(r.a2 + (N::c(1.0f) - r.a2) * nl * nl);
+    const F seen = nl * (r.nv + own) / W::maximum(nl * own + r.nv * far, N::c(1e-9f));
+    const F d = N::c(1.0f) - vh, d2 = d * d, d5 = d2 * d2 * d;
+    Facets::albedo(table, r.nv, N::sqrt(N::sqrt(r.a2)), scale, bias);
+    const V3 one = V3::c(1.0f, 1.0f, 1.0f);
+    share = (r.f0 + (one - r.f0) * d5) * (one + r.f0 * (N::c(1.0f) / W::maximum(scale + bias, N::c(0.05f)) - 1.0f)) * seen;
+    share = V3::select((s.normal.dot(l) > 0.0f) & (s.geometric.dot(l) > 0.0f), share, V3::c(0.0f, 0.0f, 0.0f));
+    return l;
+  }
   // Which of the segments from the surface to the light are blocked.
   SHADING_FUNCTION M blocked(const Batch& batch, int env, const V3& from, const V3& direction, M wanted, I ignore) {
     RayCast::Rays r = {{from.x, from.y, from.z}, {N::c(0.0f), N::c(0.0f), N::c(0.0f)}, {direction.x, direction.y, direction.z}};
     Hits h = {N::c(1.0f), W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
     RayCast::cast(batch, env, r, wanted, ignore, true, h);
     return h.instance >= 0;
+  }
+  // Moves a light to a place of the sun's disc (`wide`: tangent of its half angle), or of the lamp's, which faces the surface.
+  static INLINE void aside(bool is_sun, float wide, F u, F v, V3& l, V3& path) {
+    F c, s;
+    Turn::of(u, c, s);
+    V3 a, b;
+    Surfaces::basis(l, a, b);
+    const F reach = N::sqrt(v) * wide;
+    const V3 off = a * (reach * c) + b * (reach * s);
+    if (is_sun) {
+      l = (l + off).unit();
+      path = l * N::c(SUN_FAR);
+    } else {
+      path = path + off;
+      l = path.unit();
+    }
   }
   // Light of one lamp. Arriving: irradiance on a surface that faces it; l: direction to it; offset: from the surface to it.
   static INLINE V3 arriving(const float* lamp, const V3& point, V3& l, V3& offset) {

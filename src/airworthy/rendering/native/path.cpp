@@ -115,6 +115,11 @@ struct Tracer {
         of_light = N::c(0.318309886f / (tangent * tangent)) / cubed;
         given = given * (cubed * (tangent * tangent / (sine * sine)));
       }
+      if (!sun && lamp[13] > 0.0f) {
+        F u[4];
+        draw(key, sample, depth, 2 + k, u);
+        Lighting::aside(false, lamp[13], u[0], u[1], l, path);
+      }
       F density;
       const V3 sent = surface.sent(l, density) * given;
       M lit = active & ((sent.x + sent.y + sent.z) > 0.0f);

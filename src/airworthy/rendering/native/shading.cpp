@@ -83,15 +83,16 @@ struct Shader {
   }
   // Light that comes back along a ray. `mirror` becomes the direction in which the surface mirrors, `share` how much of that light
   // is to be added when it is traced (0: nothing).
+  // `scattered`: the ray comes from a rough mirror, whose lamps and suns have been taken already.
   SHADING_MEMBER V3 radiance(const V3& direction, F spread, const Found& hit, F travelled, Surface& s, V3& mirror, V3& share,
-                             bool reflect) const {
+                             bool reflect, const U* key, bool scattered) const {
     const V3 towards = direction * N::c(-1.0f);
     const M there = hit.instance >= 0;
     const bool specular = flags & USE_SPECULAR;
     V3 out = V3::c(0.0f, 0.0f, 0.0f);
     // Looking up a table takes time, and a packet that meets something everywhere needs none.
     if (sky[9] == 0.0f || !W::all(there)) out = Sky::radiance(sky, direction);
-    if (flags & USE_SUN_DISC) out = out + discs(direction);
+    if ((flags & USE_SUN_DISC) && !scattered) out = out + discs(direction);
     share = V3::c(0.0f, 0.0f, 0.0f);
     mirror = direction;
     if (!N::any(there)) return out;
@@ -123,6 +124,7 @@ struct Shader {
       if (reflect) {
         const float limit = settings[SET_MIRROR];
         traced = W::clamp((N::c(limit) - s.roughness) * (2.0f / limit), 0.0f, 1.0f);
+        if (flags & USE_GLOSS) traced = W::clamp((N::c(GLOSS_ROUGHNESS) - s.roughness) * 16.0f, 0.0f, 1.0f);
         traced = N::select(there, traced, N::c(0.0f));
         share = gloss * traced;
       }
@@ -136,23 +138,47 @@ struct Shader {
     PRAGMA_NOUNROLL
     for (int k = 0; k < light_count; ++k) {
       const float* lamp = lights + LIGHT_COLUMNS * (light_first + k);
-      V3 l, path;
-      const V3 given = Lighting::arriving(lamp, s.point, l, path);
-      const F nl = s.normal.dot(l);
-      const F strength = given.x + given.y + given.z;
-      M lit = there & (nl > 0.0f) & (s.geometric.dot(l) > 0.0f) & (strength > 0.0f);
-      if (!N::any(lit)) continue;
-      F clear = N::c(1.0f);
-      if (flags & USE_SHADOWS) {
-        const M asked = lit & near;
-        if (N::any(asked)) lit = lit & N::invert(dark(start, path - (start - s.point), asked));
-        // Beyond the shadows' distance, what was baked of the sun.
-        if (has_volume && (int)lamp[0] == LIGHT_SUN) clear = N::select(near, clear, sun);
+      const bool is_sun = (int)lamp[0] == LIGHT_SUN;
+      const float wide = (flags & USE_SOFT) ? (is_sun ? settings[SET_SUN_TANGENT] : lamp[13]) : 0.0f;
+      const int tries = wide > 0.0f && !scattered ? (int)settings[SET_LIGHT_RAYS] : 1;
+      PRAGMA_NOUNROLL
+      for (int one = 0; one < tries; ++one) {
+        V3 l, path;
+        const V3 given = Lighting::arriving(lamp, s.point, l, path);
+        if (wide > 0.0f) {
+          F u, v;
+          even(key, 1 + k + (scattered ? 512 : 0), (int)settings[SET_SAMPLE] * tries + one, u, v);
+          Lighting::aside(is_sun, wide, u, v, l, path);
+        }
+        const F nl = s.normal.dot(l);
+        const F strength = given.x + given.y + given.z;
+        M lit = there & (nl > 0.0f) & (s.geometric.dot(l) > 0.0f) & (strength > 0.0f);
+        if (!N::any(lit)) continue;
+        F clear = N::c(1.0f);
+        if (flags & USE_SHADOWS) {
+          const M asked = lit & near;
+          if (N::any(asked)) lit = lit & N::invert(dark(start, path - (start - s.point), asked));
+          // Beyond the shadows' distance, what was baked of the sun.
+          if (has_volume && is_sun) clear = N::select(near, clear, sun);
+        }
+        V3 added = given * r.sent(s, towards, l, W::maximum(nl, N::c(0.0f)), specular) * clear;
+        if (tries > 1) added = added * N::c(1.0f / (float)tries);
+        light = light + V3::select(lit, added, V3::c(0.0f, 0.0f, 0.0f));
       }
-      const V3 added = given * r.sent(s, towards, l, W::maximum(nl, N::c(0.0f)), specular) * clear;
-      light = light + V3::select(lit, added, V3::c(0.0f, 0.0f, 0.0f));
     }
     return V3::select(there, light, out);
+  }
+  // Two numbers in [0, 1) that are even over the square from one `number` to the next (the plastic number's sequence), shifted by
+  // random numbers of the pixel: the same in every image.
+  static INLINE void even(const U* key, int which, int number, F& u, F& v) {
+    U x[4] = {N::u((unsigned int)which), N::u(SHADE_STREAM), N::u(0u), N::u(0u)};
+    Threefry::block(key, x);
+    const float a = (float)(((unsigned int)number * 3242174889u) >> 8) * 5.9604644775390625e-8f;
+    const float b = (float)(((unsigned int)number * 2447445414u) >> 8) * 5.9604644775390625e-8f;
+    u = Threefry::uniform(x[0]) + a;
+    v = Threefry::uniform(x[1]) + b;
+    u = u - N::floor(u);
+    v = v - N::floor(v);
   }
   // The sun as a disc, not brighter than SUN_RADIANCE.
   INLINE V3 discs(const V3& direction) const {
@@ -237,6 +263,9 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   } else {
     shader.trace(origin, rest, direction, spread, valid, N::c(settings.data[SET_FAR]), hit);
   }
+  // What is random depends on the pixel alone: an image is the same in any batch, and does not flicker from one to the next.
+  U key[5] = {N::u(0u), N::u(0u), W::unsigned_of(pixel), N::u(0u), N::u(0u)};
+  if (flags & (USE_SOFT | USE_GLOSS)) Threefry::expand(key);
   V3 color = V3::c(0.0f, 0.0f, 0.0f), gain = V3::c(1.0f, 1.0f, 1.0f), mirror = direction, share = color;
   Surface first;
   first.albedo = first.normal = first.geometric = first.point = color;
@@ -244,12 +273,12 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   const Found first_hit = hit;
   F travelled = hit.range, spread_now = spread, height = origin.z + rest.z;
   M active = valid;
-  const int bounces = (flags & USE_REFLECTIONS) && (flags & USE_SPECULAR) ? 2 : 1;
+  const int bounces = (flags & (USE_REFLECTIONS | USE_GLOSS)) && (flags & USE_SPECULAR) ? 2 : 1;
   if (flags & (OUT_RGB | OUT_ALBEDO | OUT_NORMAL)) {
     PRAGMA_NOUNROLL
     for (int bounce = 0; bounce < bounces; ++bounce) {
       Surface s = first;
-      V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces);
+      V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces, key, false);
       if (shader.sky[10] > 0.0f) {
         const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
         F passed = N::c(1.0f);
@@ -261,8 +290,36 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       if (bounce + 1 == bounces) break;
       active = active & ((share.x + share.y + share.z) > 0.003f);
       if (!N::any(active)) break;
-      gain = share;
       const V3 from = s.point + s.geometric * (travelled * 2e-5f + 1e-3f);
+      if (flags & USE_GLOSS) {
+        const V3 towards = direction * N::c(-1.0f);
+        const Reflectance r = Lighting::reflectance(s, towards, true);
+        const F traced = W::clamp((N::c(GLOSS_ROUGHNESS) - s.roughness) * 16.0f, 0.0f, 1.0f);
+        const int rays = (int)settings.data[SET_GLOSS_RAYS];
+        PRAGMA_NOUNROLL
+        for (int one = 0; one < rays; ++one) {
+          F u, v;
+          Shader::even(key, 0, (int)settings.data[SET_SAMPLE] * rays + one, u, v);
+          V3 part, unused, none;
+          const V3 next = Lighting::glossy(albedos.data, s, towards, r, u, v, part);
+          const M goes = active & (part.x > 0.0f);
+          if (!N::any(goes)) continue;
+          Found other = first_hit;
+          shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), next, spread, goes, N::c(settings.data[SET_FAR]), other);
+          const F whole = travelled + N::select(other.instance >= 0, other.range, N::c(0.0f));
+          Surface met = s;
+          // What a rough mirror shows is blurred anyway: textures as wide as its facets spread.
+          V3 seen = shader.radiance(next, spread * 2.0f + r.k * 0.5f, other, whole, met, unused, none, false, key, true);
+          if (shader.sky[10] > 0.0f) {
+            const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
+            F passed = N::c(1.0f);
+            seen = Mist::seen(mist, from.z, next, other.instance >= 0, other.range, seen, passed);
+          }
+          color = color + V3::select(goes, seen * part * (traced * (1.0f / (float)rays)), V3::c(0.0f, 0.0f, 0.0f));
+        }
+        break;
+      }
+      gain = share;
       direction = mirror;
       height = from.z;
       shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), direction, spread, active, N::c(settings.data[SET_FAR]), hit);

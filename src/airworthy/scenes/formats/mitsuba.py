@@ -152,6 +152,8 @@ def _light(writer: _Writer, light: Sun | PointLight | SpotLight, sun_angle: floa
     strength = np.array(light.color) * light.intensity
     if light.range > 0.0:
         writer.note("A lamp's range, at which its light fades out, is left out")
+    if light.radius > 0.0:
+        writer.note("A lamp's radius, which softens its shadows, is left out")
     if isinstance(light, PointLight):
         emitter = writer.root.add("emitter", type="point")
         emitter.add("point", name="position", value=numbers(light.position))
