@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from airworthy.scenes import (
     Sun,
     Texture,
 )
+from airworthy.scenes.sky.haze import haze_row, with_haze
 from airworthy.scenes.viewpoints import look_at
 
 BLACK = Sky((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
@@ -322,9 +324,30 @@ def test_what_cannot_be_is_refused_in_a_sentence(given: dict[str, Any], said: st
     assert said in str(told.value)
 
 
-def test_haze_is_refused_and_daylight_shown() -> None:
-    with pytest.raises(AirworthyError, match="has haze, which still images do not show yet"):
-        down([[0.0, 0.0]], place(haze=Haze(0.1)))
+def test_haze_lies_before_what_is_seen_and_scattered_light_goes_through_it() -> None:
+    """A black floor 3 m below in even haze under a white sky and a sun: airlight over the way, by its closed form."""
+    haze, sun = Haze(0.4, height=0.0), Sun((0.3, 0.0, -0.95))
+    row = haze_row(haze, np.full(3, np.pi), (sun,))
+    expected = with_haze(row, np.zeros(3), 3.0, np.array([0.0, 0.0, -1.0]), 3.0)
+    black = place(haze=haze, sky=WHITE, lights=(sun,), materials={"m": Material((0.0, 0.0, 0.0, 1.0))})
+    np.testing.assert_allclose(down([[0.0, 0.0]], black, height=3.0)[0], expected, rtol=1e-4)
+    # In haze that lets nothing pass everything has the light of haze, whatever is behind.
+    thick = down([[0.0, 0.0]], place(haze=Haze(50.0, height=0.0), sky=WHITE, lights=(sun,)), height=3.0)[0]
+    np.testing.assert_allclose(thick, with_haze(row, np.zeros(3), 3.0, np.array([0.0, 0.0, -1.0]), 1e3), rtol=1e-4)
+
+
+def test_the_twin_knows_haze() -> None:
+    batch, table = SceneBatch(replace(crowded(), haze=Haze(0.1, height=3.0))), pinhole(16, 12)
+    attitude, options = look_at(EYE, AIM), StillOptions(samples=4, seed=2)
+    mine, twin = seen(batch, table, options, EYE, attitude), path_twin(batch, table, np.array(EYE), attitude, options)
+    off = np.abs(mine - twin).max(-1) / np.maximum(np.abs(twin).max(-1), 1e-2)
+    assert np.median(off) < 1e-5  # the kernel's exponential is within 3e-6
+    assert (off < 1e-3).mean() > 0.97
+    clear = seen(SceneBatch(crowded()), table, options, EYE, attitude)
+    assert np.abs(mine - clear).mean() > 0.01
+
+
+def test_daylight_is_shown() -> None:
     noon, dusk = (down([[0.0, 0.0]], place(sky=Sky(model="daylight", elevation=elevation))) for elevation in (0.9, -0.05))
     assert (noon > 10.0 * dusk).all()
     assert (dusk > 0.0).all()

@@ -22,8 +22,9 @@ from airworthy.rendering.scattering import Lobes, turned
 from airworthy.rendering.still import DRAWS_PER_DEPTH, ROULETTE_DEPTH, StillOptions
 from airworthy.scenes.appearance import basis
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.lights import sky_radiance
+from airworthy.scenes.lights import sky_irradiance, sky_radiance
 from airworthy.scenes.record import PointLight, SpotLight, Sun
+from airworthy.scenes.sky.haze import haze_row, with_haze
 
 __all__ = ["path_twin"]
 
@@ -57,6 +58,8 @@ class _World:
     roughness: Array
     emitters: Emitters
     options: StillOptions
+    haze: Array | None
+    """`haze_row` of the scene; None: there is none."""
 
     def met(self, origin: Array, direction: Array) -> _Met:
         """Nearest hits of rays."""
@@ -110,6 +113,7 @@ def _world(batch: SceneBatch, options: StillOptions) -> _World:
         raise AirworthyError("The twin of still images takes materials without textures.")
     if not all(isinstance(batch.geometry.shapes[k], Box | Sphere) for k in layout.shape):
         raise AirworthyError("The twin of still images takes boxes and spheres.")
+    scene = batch.scenes[0]
     roughness = np.clip([row.roughness for row in rows], 0.03, 1.0)
     return _World(
         batch,
@@ -119,6 +123,7 @@ def _world(batch: SceneBatch, options: StillOptions) -> _World:
         roughness,
         emitters_of(batch),
         options,
+        haze_row(scene.haze, sky_irradiance(scene.sky, 1.0), scene.lights) if scene.haze.density > 0.0 else None,
     )
 
 
@@ -146,6 +151,12 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
             break
         met = world.met(origin, direction)
         gone, there = met.instance < 0, met.instance >= 0
+        if world.haze is not None:
+            far = np.where(there, met.range, np.inf)
+            height = np.broadcast_to(np.asarray(origin)[..., 2], far.shape)
+            dark, white = (with_haze(world.haze, np.full((len(alive), 3), x), height, direction, far) for x in (0.0, 1.0))
+            light[alive] += through * dark
+            through = through * (white - dark)
         light[alive[gone]] += through[gone] * _beyond(world, direction[gone], density[gone])
         light[alive[there]] += through[there] * _seen_glow(world, met, direction, density)[there]
         if depth == options.bounces or not there.any():

@@ -184,18 +184,13 @@ def still_images(batch: SceneBatch, table: RayTable, cameras: Cameras, options: 
         options: How.
 
     Raises:
-        AirworthyError: A scene holds splats or haze, or more lights than can be sampled.
+        AirworthyError: A scene holds splats, or more lights than can be sampled.
     """
     for scene in batch.scenes:
         if scene.splats:
             raise AirworthyError(
                 f"The scene {scene.name!r} shows splats, which have no surface that light could be followed to;"
                 " still images are of meshes and solids, so render it in another quality."
-            )
-        if scene.haze.density > 0.0:
-            raise AirworthyError(
-                f"The scene {scene.name!r} has haze, which still images do not show yet; render it in another quality, or"
-                " without its haze."
             )
         if len(scene.lights) > LIGHTS_MAX:
             raise AirworthyError(

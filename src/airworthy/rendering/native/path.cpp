@@ -288,6 +288,13 @@ for (;;) {
   Found hit;
   tracer.trace(origin, rest, direction, alive, N::c(settings.data[SET_FAR]), hit);
   const M there = alive & (hit.instance >= 0), gone = alive & (hit.instance < 0);
+  if (tracer.sky[10] > 0.0f) {
+    // Haze before whatever is met, as the standard renderer has it: what it adds, and what it lets pass.
+    F passed = N::c(1.0f);
+    const V3 added = Mist::seen(tracer.sky + (int)tracer.sky[10] * SKY_COLUMNS, origin.z + rest.z, direction, there, hit.range, nothing, passed);
+    light = light + V3::select(alive, through * added, nothing);
+    through = V3::select(alive, through * passed, through);
+  }
   if (N::any(gone)) light = light + V3::select(gone, through * tracer.beyond(direction, density), nothing);
   M goes_on = there;
   if (N::any(there)) {
