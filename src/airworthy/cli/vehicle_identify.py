@@ -20,7 +20,19 @@ from airworthy.core.files import json_text, make_folder, refuse_unwritable, writ
 from airworthy.core.jobs.progress import command_line
 from airworthy.logs import Log, flight_segments, read_log, refuse_input
 from airworthy.simulation.posterior import narrowed_draws
-from airworthy.vehicles import Identified, IdentifiedValue, Known, Vehicle, identify, named_vehicle, write_vehicle
+from airworthy.vehicles import (
+    Identified,
+    IdentifiedValue,
+    Known,
+    MotorPrior,
+    Vehicle,
+    identify,
+    motor_prior,
+    named_vehicle,
+    write_vehicle,
+)
+from airworthy.vehicles.bench.fit import bench_of
+from airworthy.vehicles.identification.drawings import drawn_inertia
 from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured, parts_of
 from airworthy.vehicles.identification.published import PublishedFit, identify_published
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
@@ -49,7 +61,22 @@ class IdentifyConfig:
     geometry: Path | None = None
     """Vehicle TOML whose rotors, spins and centre of mass are taken as measured."""
     measured: tuple[str, ...] = ()
-    """What else was measured: NAME=VALUE+-ERROR in SI units, as inertia.zz=2.1e-5+-1e-6."""
+    """What else was measured: NAME=VALUE+-ERROR in SI units, as inertia.zz=2.1e-5+-1e-6, imu.x=0.012+-0.002."""
+    bench: Path | None = None
+    """Thrust stand's table, or the JSON that `airworthy vehicles bench` wrote of it; its curves join the fit with their errors.
+    It may stand in for --mass."""
+    bench_map: Path | None = None
+    """Of the stand's table: as --map of `airworthy vehicles bench`."""
+    rotor: str | None = None
+    """The motor as it is sold, its Kv last, as 2212-980: with --propeller and the voltage a rough prior of speed and thrust."""
+    propeller: str | None = None
+    """Diameter and pitch in inches, as 10x4.5: a rough prior of torque over thrust, and of thrust."""
+    propeller_table: Path | None = None
+    """Of the propeller at rest: columns rpm, CT and CP."""
+    voltage: float | None = None
+    """Supply under load [V], for --rotor; None: the median that the first log with one measured."""
+    inertia_from: Path | None = None
+    """URDF, or vehicle TOML, of a drawing: its moments of inertia, taken to the weighed mass, are a prior with 15 %."""
     free: tuple[str, ...] = ()
     """Values that are fitted although the logs hardly tell them, by name (thrust_linear, damping, ...)."""
     fix: tuple[str, ...] = ()
@@ -104,6 +131,7 @@ def run(config: IdentifyConfig) -> int:
         refuse_unwritable(config.report / "identification.json")
     known = _known(config)
     logs = [read_log(path, read_options(config)) for path in config.logs]
+    known = dataclasses.replace(known, motor=_motor(config, logs))
     if config.method == "eschmann2024":
         return _published(config, known, logs)
     if config.gravity_as_published:
@@ -179,7 +207,25 @@ def _known(config: IdentifyConfig) -> Known:
         if not math.isfinite(fixed[name]):
             raise AirworthyError(f"--fix is {text!r}; expected NAME=VALUE in SI units, as command_delay=0.")
     weighed = None if mass is None else (mass.value, mass.sd)
-    return Known(weighed, vehicle, numbers, fixed, config.free, _order(config.order))
+    bench = None if config.bench is None else bench_of(config.bench, config.bench_map)
+    if config.inertia_from is not None:
+        numbers = drawn_inertia(config.inertia_from, weighed) | numbers
+    return Known(weighed, vehicle, numbers, fixed, config.free, _order(config.order), bench)
+
+
+def _motor(config: IdentifyConfig, logs: Sequence[Log]) -> MotorPrior | None:
+    """Return what names of motor and propeller promise, under the supply that was given or logged."""
+    if config.propeller is None:
+        if config.rotor is not None or config.propeller_table is not None:
+            raise AirworthyError("--rotor and --propeller-table go with --propeller DIAMETERxPITCH; give it.")
+        return None
+    voltage = config.voltage
+    if voltage is None and config.rotor is not None:
+        found = [log.stream("voltage").values for log in logs if log.has("voltage")]
+        voltage = next((float(np.nanmedian(v)) for v in found if float(np.ptp(np.nan_to_num(v))) > 0.0), None)
+        if voltage is None:
+            raise AirworthyError("--rotor needs the supply, and no log measured it: give --voltage, in V under load.")
+    return motor_prior(config.rotor, config.propeller, voltage, config.propeller_table)
 
 
 def _order(text: str | None) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""`airworthy vehicles`: list, show, validate, measure, identify, watch and synthesise vehicles."""
+"""`airworthy vehicles`: list, show, validate, measure, identify, watch and synthesise vehicles, and what benches tell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from airworthy.cli import vehicle_identify, vehicle_watch
+from airworthy.cli import vehicle_bench, vehicle_identify, vehicle_watch
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, gathered, run_subcommand, show_table
 from airworthy.control.effectors import YAW_LOST, holds_yaw
 from airworthy.core.errors import AirworthyError
@@ -39,7 +39,7 @@ from airworthy.vehicles.urdf_tree import read_urdf
 PROG = "airworthy vehicles"
 _DESCRIPTION = (
     "List the vehicles there are. Also: airworthy vehicles show NAME | validate FILE | measure [NAME ...] | identify LOG... |"
-    " watch LOG... | synthesize --help."
+    " watch LOG... | bench TABLE | pendulum | synthesize --help."
 )
 _MEASURE_DESCRIPTION = (
     "Measure the kinodynamic indicators by step tests in simulation (full collective, roll and yaw, without motor lag) and"
@@ -108,10 +108,17 @@ def main(argv: list[str]) -> int:
         "validate": (ValidateVehicleConfig, _validate, "Read a vehicle TOML and check that it can exist."),
         "measure": (MeasureVehicleConfig, _measure, _MEASURE_DESCRIPTION),
         "identify": (vehicle_identify.IdentifyConfig, vehicle_identify.run, vehicle_identify.DESCRIPTION),
+        "bench": (vehicle_bench.BenchConfig, vehicle_bench.run, vehicle_bench.DESCRIPTION),
+        "pendulum": (vehicle_bench.PendulumConfig, vehicle_bench.run_pendulum, vehicle_bench.PENDULUM_DESCRIPTION),
         "watch": (vehicle_watch.WatchConfig, vehicle_watch.run, vehicle_watch.DESCRIPTION),
         "synthesize": (SynthesizeVehicleConfig, _synthesize, "Scale a vehicle, check and fly the result, and write it."),
     }
-    lists = {"identify": vehicle_identify.LISTS, "watch": vehicle_watch.LISTS}.get(argv[0] if argv else "", ())
+    given = {
+        "identify": vehicle_identify.LISTS,
+        "watch": vehicle_watch.LISTS,
+        "pendulum": vehicle_bench.PENDULUM_LISTS,
+    }
+    lists = given.get(argv[0] if argv else "", ())
     return run_subcommand(PROG, commands, gathered(argv, lists) if lists else argv)
 
 

@@ -6,8 +6,13 @@ from airworthy.core.faces import lazy_names
 from airworthy.vehicles.check import check
 
 if TYPE_CHECKING:
+    from airworthy.vehicles.bench.fit import fit_bench
+    from airworthy.vehicles.bench.motor_prior import MotorPrior, motor_prior
+    from airworthy.vehicles.bench.pendulum import PendulumInertia, two_wire_inertia
+    from airworthy.vehicles.bench.result import BenchFit, read_bench_fit, write_bench_fit
     from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque
     from airworthy.vehicles.files import read_vehicle, write_vehicle
+    from airworthy.vehicles.identification.drawings import drawn_inertia
     from airworthy.vehicles.identification.identify import identify
     from airworthy.vehicles.identification.known import Known, MeasuredValue, frame_vehicle
     from airworthy.vehicles.identification.result import Identified, IdentifiedValue
@@ -50,11 +55,12 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Battery", "CollisionBody", "Disturbance", "Drag", "Draws", "Drift", "Identified", "IdentifiedValue", "Indicators",
-    "Joint", "Known", "Link", "LinkShape", "MeasuredValue", "Rotor", "RotorResponse", "SensorMount", "Trim", "Uncertainty",
-    "Vehicle", "VoltageChain", "WatchedVehicle", "WrenchNoise", "articulated", "articulated_names", "check",
-    "control_effectiveness", "frame_vehicle", "frozen", "hover_speed", "hover_trim", "identify", "import_urdf", "indicators",
-    "inertia_matrix", "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust",
-    "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "upright", "vehicle", "vehicle_names", "watch",
-    "write_vehicle",
+    "Battery", "BenchFit", "CollisionBody", "Disturbance", "Drag", "Draws", "Drift", "Identified", "IdentifiedValue",
+    "Indicators", "Joint", "Known", "Link", "LinkShape", "MeasuredValue", "MotorPrior", "PendulumInertia", "Rotor",
+    "RotorResponse", "SensorMount", "Trim", "Uncertainty", "Vehicle", "VoltageChain", "WatchedVehicle", "WrenchNoise",
+    "articulated", "articulated_names", "check", "control_effectiveness", "drawn_inertia", "fit_bench", "frame_vehicle",
+    "frozen", "hover_speed", "hover_trim", "identify", "import_urdf", "indicators", "inertia_matrix", "linear_drag",
+    "motor_prior", "named_vehicle", "pushes_sideways", "read_bench_fit", "read_vehicle", "rotor_state_for_thrust",
+    "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "two_wire_inertia", "upright", "vehicle",
+    "vehicle_names", "watch", "write_bench_fit", "write_vehicle",
 ]  # fmt: skip

@@ -27,6 +27,7 @@ from airworthy.vehicles.identification.agreement import (
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
 from airworthy.vehicles.identification.descent import compared_descents, descend_by_gradient
 from airworthy.vehicles.identification.excitation import advice, pulled, told_by
+from airworthy.vehicles.identification.from_bench import BenchScale, information_of, scaled_by_bench, weighed_by_bench
 from airworthy.vehicles.identification.gathering import (
     Feed,
     Gathered,
@@ -121,6 +122,7 @@ def identify(
     if not logs:
         raise AirworthyError("No log was given; expected at least one flight with motor commands, gyro and accelerometer.")
     refuse_repeated(logs, () if use or skip else holdout)
+    known = weighed_by_bench(logs, known, use, skip)
     base, trusted = base_of(logs, known)
     refuse_loading(base)
     gathered = [Gathered(log, base, parts_of(use, log.name), parts_of(skip, log.name), known.order) for log in logs]
@@ -142,11 +144,13 @@ def identify(
             g.settle(slowest_lag(base))
         held = [g.signals for g in judges]
     motors: MotorFit | None = None
+    command = float(np.mean([hover_of(flight) for flight in fit_to]))
     if all(flight.speeds is not None for flight in fit_to):
         base, fit_to, held, found = with_motors(base, fit_to, held)
         motors = found if isinstance(found, MotorFit) else None
         notes.append(found.sentence() if isinstance(found, MotorFit) else f"Rotor speeds are not followed: {found}.")
-    else:
+    base, scale = scaled_by_bench(base, known, command, logs, gathered, motors is not None)
+    if motors is None:
         fit_to, held = ([mapped_commands(flight, base) for flight in part] for part in (fit_to, held))
     told = told_by([g.findings for g in gathered], motors is not None)
     told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
@@ -161,6 +165,7 @@ def identify(
         told,
         trusted,
         motors,
+        scale,
         quick,
         say,
         descend_by_gradient if refine == "gradient" else None,
@@ -179,8 +184,8 @@ def identify(
     table = _table(fit_to, settled_by(held, begin.lag, begin.delay), fit, begin, told) if held else None
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fit_to, fit)
-    gauge = motors is None and (known.vehicle is None or base.extra.get("gauge") == "nominal")
-    made = saved_vehicle(fit, values, source_of(logs, fit_to), flown, gauge, seed, name, motors)
+    gauge = motors is None and base.command_map is None and (known.vehicle is None or base.extra.get("gauge") == "nominal")
+    made = saved_vehicle(fit, values, source_of(logs, fit_to), flown, gauge, seed, name, motors, scale.source)
     return Identified(
         vehicle=made,
         values=values,
@@ -217,6 +222,7 @@ class _Job:
     told: dict[str, bool]
     trusted: tuple[str, ...]
     motors: MotorFit | None
+    scale: BenchScale
     quick: bool
     say: Callable[[str], None]
     descend: Descent | None
@@ -234,7 +240,13 @@ class _Job:
             structure.square,
             structure.apart,
             middles,
+            information_of(self.known, self.scale, self.state, self.motors),
         )
+
+    @property
+    def state(self) -> float:
+        """Rotor state in hover."""
+        return float(np.mean([rotor.speed_max for rotor in self.base.rotors])) * self.hover
 
     def start(self, structure: RotorStructure) -> StartValues:
         """Return start values; where speeds were measured, they tell lag and dead time."""

@@ -11,6 +11,8 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import check_fields, shown
+from airworthy.vehicles.bench.motor_prior import MotorPrior
+from airworthy.vehicles.bench.result import BenchFit
 from airworthy.vehicles.check import DELAY_MAX, check
 from airworthy.vehicles.record import UNCERTAIN, CollisionBody, Drag, Rotor, RotorResponse, Vehicle
 
@@ -38,8 +40,17 @@ MEASURABLE = {
     "center.x": "center_x",
     "center.y": "center_y",
     "damping": "damping",
+    "thrust_linear": "thrust_linear",
+    "imu.x": "imu_x",
+    "imu.y": "imu_y",
+    "imu.z": "imu_z",
+    "imu.tilt_x": "imu_tilt_x",
+    "imu.tilt_y": "imu_tilt_y",
+    "drag.height": "drag_height",
+    "force_delay": "force_delay",
+    "fall_ratio": "fall_ratio",
 }
-"""Names of what may be given as measured."""
+"""Names of what may be given as measured, and what a fit calls it; the mass has an option of its own."""
 
 _FIXABLE = {
     "command_delay": (0.0, DELAY_MAX, " s"),
@@ -59,6 +70,8 @@ class MeasuredValue:
 
     value: float
     sd: float
+    source: str = ""
+    """Where it comes from, where it is a prior rather than measured: "CAD frame.urdf"."""
 
     def __post_init__(self) -> None:
         check_fields(self, "MeasuredValue.")
@@ -115,22 +128,28 @@ class Known:
     """Fitted although the excitation check says that the logs do not tell them, by names of `UNCERTAIN`."""
     order: Sequence[int] = ()
     """For each rotor the column of the logs' motor commands, from 0 on, where that is known; empty: the logs tell it."""
+    bench: BenchFit | None = None
+    """Of motor and propeller on a stand; it may stand in for the mass, since it tells what lifts the vehicle."""
+    motor: MotorPrior | None = None
+    """What names of motor and propeller promise."""
 
     def __post_init__(self) -> None:
-        if self.mass is None:
+        if self.mass is None and self.bench is None:
             raise AirworthyError(
                 "The vehicle's mass is not given, and a log tells thrust over mass only: weigh it, and give --mass M+-S in kg."
             )
         check_fields(self, "Known.")
-        given = MeasuredValue(*self.mass)
-        if given.value <= 0.0 or given.sd > 0.5 * given.value:
+        given = None if self.mass is None else MeasuredValue(*self.mass)
+        if given is not None and (given.value <= 0.0 or given.sd > 0.5 * given.value):
             raise AirworthyError(f"The mass is {given.value:g}+-{given.sd:g} kg; expected a positive one, known to half of it.")
         if self.order and sorted(self.order) != list(range(len(self.order))):
             said = " ".join(str(k + 1) for k in self.order)
             raise AirworthyError(f"The order of motors is {said}; expected each column from 1 to {len(self.order)} once.")
-        for name in self.measured:
+        for name, number in self.measured.items():
             if name not in MEASURABLE:
                 raise unknown_name("measured quantity", name, MEASURABLE)
+            if number.value <= 0.0 and (UNCERTAIN.get(MEASURABLE[name]) == "log" or name in ("inertia.zz", "fall_ratio")):
+                raise AirworthyError(f"{name} was measured as {number.value:g}; expected a number above 0.")
         for name in (*self.fixed, *self.free):
             if name not in UNCERTAIN:
                 raise unknown_name("quantity of a vehicle", name, UNCERTAIN)
@@ -141,7 +160,7 @@ class Known:
             _check_fixed(name, value)
 
     def measured_values(self) -> dict[str, tuple[float, float]]:
-        """Return what was measured by names of `UNCERTAIN`, with standard deviations; Izz is none of these, see `izz`."""
+        """Return what was measured by names of a fit, with standard deviations; Izz is none of these, see `izz`."""
         found = {MEASURABLE[name]: (number.value, number.sd) for name, number in self.measured.items()}
         found.pop("inertia_zz", None)
         return found

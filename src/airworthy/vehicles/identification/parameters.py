@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.vehicles.bench.information import ValueInformation, combined_sd
 from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.plant import Plant, plant_of, stacked
 from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Vehicle
@@ -108,6 +109,8 @@ class Parameters:
     """Which are fitted."""
     middles: tuple[float, ...] = ()
     """Time of each flight at which its trim is told [s]."""
+    information: tuple[ValueInformation, ...] = ()
+    """What stands beside priors and flights: a bench, names of motor and propeller."""
 
     @property
     def mean(self) -> Array:
@@ -118,6 +121,24 @@ class Parameters:
     def sd(self) -> Array:
         """Prior standard deviations, (parameters,)."""
         return np.array([item.sd for item in self.items])
+
+    @property
+    def believed_sd(self) -> Array:
+        """Standard deviations before any flight, by priors and what stands beside them, (parameters,)."""
+        names = [item.name if item.flight is None else "" for item in self.items]
+        return combined_sd(self.sd, names, self.information)
+
+    def beside(self, theta: Array) -> Array:
+        """Return scaled errors of what stands beside, (sets, numbers).
+
+        Args:
+            theta: (sets, parameters).
+        """
+        found = [np.zeros((len(theta), 0))]
+        for item in self.information:
+            places = [self.place(name) for name in item.names]
+            found.append((theta[:, places] - item.mean) @ item.root.T)
+        return np.concatenate(found, axis=1)
 
     @property
     def most(self) -> Array:
@@ -191,6 +212,7 @@ def believed_parameters(
     square: bool = False,
     apart: bool = False,
     middles: Sequence[float] = (),
+    information: Sequence[ValueInformation] = (),
 ) -> Parameters:
     """Return what is fitted, with priors.
 
@@ -204,7 +226,10 @@ def believed_parameters(
         square: Whether rotors respond by the square of their speeds; else by the first power.
         apart: Whether the lags of rise and fall are fitted apart; else they are one, where the logs tell a lag at all.
         middles: Time of each flight at which its trim is told [s].
+        information: What stands beside the logs; what it tells is fitted even where no log does.
     """
+    beside = {name for item in information for name in item.names}
+    measured = known.measured_values()
     assert known.mass is not None
     mass, mass_sd = known.mass
     fall = base.rotors[0].response
@@ -221,14 +246,14 @@ def believed_parameters(
         sd = mass_sd / mass if name == "mass" else PRIOR_SD.get(name, CENTER_SHARE * arm)
         if name in ("center_x", "center_y"):
             sd = max(sd, 1e-4)
-        if name in known.measured_values():
-            mean, sd = known.measured_values()[name]
+        if name in measured:
+            mean, sd = measured[name]
             sd = sd / mean if scale == "log" else sd
         if name in known.fixed:
             mean, sd = known.fixed[name], 1e-9
         most = math.log(IZZ_RATIO_MAX) if name == "inertia_zz_ratio" else math.inf
         items.append(Parameter(name, math.log(mean) if scale == "log" else mean, sd, scale, most=most))
-        free.append(name not in known.fixed and (told.get(name, False) or name in known.free))
+        free.append(name not in known.fixed and (told.get(name, False) or name in known.free or name in beside))
     for name in SENSOR:
         sd = TILT_SD if "tilt" in name else max(LEVER_SHARE * arm, 0.002)
         items.append(Parameter(name, 0.0, sd))
@@ -253,7 +278,18 @@ def believed_parameters(
             # About x and y the centre of mass says the same, of all flights together.
             turn = name in spread
             free.append(told.get(name if name == "turn_z" else "center_x", False) if turn else True)
-    return Parameters(base, state, tuple(items), tuple(free), tuple(middles))
+    items = [_measured(item, measured) for item in items]
+    return Parameters(base, state, tuple(items), tuple(free), tuple(middles), tuple(information))
+
+
+def _measured(item: Parameter, measured: Mapping[str, tuple[float, float]]) -> Parameter:
+    """Return what a fit has besides the vehicle's values - place of the sensor, air, ratio of lags - as it was measured."""
+    if item.name in UNCERTAIN or item.flight is not None or item.name not in measured:
+        return item
+    mean, sd = measured[item.name]
+    if item.scale == "log":
+        return replace(item, mean=math.log(mean), sd=sd / mean)
+    return replace(item, mean=mean, sd=sd)
 
 
 def _rate(pair: tuple[float, float], state: float) -> float:

@@ -107,12 +107,14 @@ class FitProblem:
 
     def beside(self, theta: Array) -> Array:
         """Return what else was measured, as scaled errors, (sets, numbers)."""
+        beside = self.parameters.beside(theta)
         if self.izz is None:
-            return np.zeros((len(theta), 0))
+            return beside
         place = self.parameters.place
         xx, yy, ratio = (theta[:, place(name)] for name in ("inertia_xx", "inertia_yy", "inertia_zz_ratio"))
         log = ratio + np.log(0.5 * (np.exp(xx) + np.exp(yy)))
-        return np.asarray((log - np.log(self.izz.value)) * self.izz.value / self.izz.sd)[:, None]
+        izz = np.asarray((log - np.log(self.izz.value)) * self.izz.value / self.izz.sd)[:, None]
+        return np.concatenate([izz, beside], axis=1)
 
     def shared(self, length: float) -> Array:
         """Return how much windows of the same flight share of what disturbs them, from 1 to 0, (windows, windows).
@@ -175,7 +177,7 @@ class Fit:
     @property
     def share(self) -> Array:
         """1 - variance over the prior's: what the logs told of each, (parameters,)."""
-        return np.clip(1.0 - np.diag(self.covariance) / self.problem.parameters.sd**2, 0.0, 1.0)
+        return np.clip(1.0 - np.diag(self.covariance) / self.problem.parameters.believed_sd**2, 0.0, 1.0)
 
 
 Descent = Callable[["FitProblem", Array, int], tuple[Array, float, int]]
@@ -340,7 +342,7 @@ def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int
     sandwich[index] *= np.sqrt(scattered)
     larger = np.maximum(laplace, sandwich)
     # No log makes one less sure than before it.
-    larger = np.minimum(larger, sd)
+    larger = np.minimum(larger, problem.parameters.believed_sd)
     related = inverse / np.sqrt(np.outer(np.diag(inverse), np.diag(inverse)))
     covariance = np.diag(sd**2)
     covariance[np.ix_(index, index)] = related * np.outer(larger[index], larger[index])

@@ -15,7 +15,7 @@ from airworthy.vehicles.check import check, rotor_thrust
 from airworthy.vehicles.identification.compared import HeldOut
 from airworthy.vehicles.identification.descent import Refined
 from airworthy.vehicles.identification.excitation import word
-from airworthy.vehicles.identification.known import Known
+from airworthy.vehicles.identification.known import MEASURABLE, Known
 from airworthy.vehicles.identification.measured_speeds import MotorFit
 from airworthy.vehicles.identification.parameters import AIR, FALL
 from airworthy.vehicles.identification.refine import Fit
@@ -46,7 +46,9 @@ class IdentifiedValue:
     sandwich: float
     """The same by the scatter of gradients."""
     word: str
-    """"identified", "supported", "prior", "assumed", "weighed", "measured" or "fixed"."""
+    """"identified", "supported", "prior", "assumed", "weighed", "measured", "bench" or "fixed"."""
+    beside: str = ""
+    """What tells it beside the logs, as "bench: stand.csv[1a2b3c4d]"; empty: nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,21 +132,29 @@ class Identified:
 def found_values(fit: Fit, known: Known) -> tuple[tuple[IdentifiedValue, ...], ...]:
     """Return values of the vehicle, the sensor and the flights."""
     items = fit.problem.parameters.items
-    measured = {*known.measured_values(), *(["inertia_zz_ratio"] if known.izz else [])}
+    measured = {MEASURABLE[name]: number.source for name, number in known.measured.items()}
+    if known.izz is not None:
+        measured["inertia_zz_ratio"] = known.izz.source
+    information = fit.problem.parameters.information
+    beside = {name: item for item in reversed(information) for name in item.names}
     groups: tuple[list[IdentifiedValue], ...] = ([], [], [])
     for k, item in enumerate(items):
         raw, sd = float(fit.theta[k]), float(fit.sd[k])
         value = math.exp(raw) if item.scale == "log" else raw
         share, fitted = float(fit.share[k]), fit.problem.parameters.free[k]
         said = word(share, fitted)
-        if item.name == "mass":
-            said = "weighed"
-        elif item.name in known.fixed:
+        place, told = item.name, said in ("identified", "supported")
+        if place == "mass":
+            said = said if told and information else "weighed"
+        elif place in known.fixed:
             said, sd = "fixed", 0.0
-        elif item.name in measured and said in ("prior", "assumed"):
-            said = "measured"
+        elif place in measured and not told:
+            said = "prior" if measured[place] else "measured"
+        elif place in beside and not told:
+            said = "bench" if beside[place].measured else "prior"
+        source = beside[place].source if place in beside else measured.get(place, "")
         spread = sd * value if item.scale == "log" else sd
-        row = IdentifiedValue(item.label, value, spread, share, float(fit.laplace[k]), float(fit.sandwich[k]), said)
+        row = IdentifiedValue(item.label, value, spread, share, float(fit.laplace[k]), float(fit.sandwich[k]), said, source)
         groups[0 if item.name in UNCERTAIN else 1 if item.flight is None else 2].append(row)
     return tuple(tuple(group) for group in groups)
 
@@ -168,6 +178,7 @@ def saved_vehicle(
     seed: int,
     name: str,
     motors: MotorFit | None = None,
+    scale: str = "",
 ) -> Vehicle:
     """Return the record that is written: values, sources, uncertainty.
 
@@ -180,6 +191,7 @@ def saved_vehicle(
         seed: Of the fit.
         name: Of the vehicle.
         motors: What measured speeds told; None: none were followed.
+        scale: Where the scale of rotor states comes from beside the logs; empty: from nowhere else.
 
     Raises:
         AirworthyError: What was found is no vehicle.
@@ -220,9 +232,15 @@ def saved_vehicle(
     if motors is not None:
         sources |= _motor_sources(motors, where)
     elif made.command_map is not None:
-        sources["command_map"] = "given"
+        sources["command_map"] = scale or "given"
+    if scale:
+        sources["rotors.speed_max"] = f"gauge: {scale}; no log told speeds" if gauge else f"{scale}; that of a command of 1"
     weighed = parameters.items[parameters.place("mass")]
     sources["mass"] = f"weighed: {math.exp(weighed.mean):.6g}+-{weighed.sd * math.exp(weighed.mean):.2g} kg"
+    mass = next(v for v in values if v.name == "mass")
+    if mass.word != "weighed":
+        bench = ", ".join(item.source for item in parameters.information)
+        sources["mass"] = f"{mass.word}: what rotors carried in {where}; {bench}; +-{100.0 * mass.sd / mass.value:.2g} %"
     made = replace(
         made,
         name=name,
@@ -246,15 +264,19 @@ def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool, drag: s
         least = min(parts, key=lambda p: p.share)
         wide = max(p.sd / abs(p.value) if p.value else 0.0 for p in parts)
         size = f"+-{100.0 * wide:.2g} %" if wide else "exactly"
+        stands = list(dict.fromkeys(p.beside for p in parts if p.beside))
+        beside = f"; with {', '.join(stands)}" if stands else ""
         if words <= {"identified", "supported"}:
             head = "supported" if "supported" in words else "identified"
-            return f"{head}: {where}; {METHOD}; {size}; share {least.share:.2f}"
+            return f"{head}: {where}; {METHOD}; {size}; share {least.share:.2f}{beside}"
         if words & {"identified", "supported"}:
             told = " ".join(p.name for p in parts if p.word in ("identified", "supported"))
             rest = " ".join(f"{p.name} {p.word}" for p in parts if p.word not in ("identified", "supported"))
-            return f"partly: {told} from {where}; {METHOD}; {rest}; {size}"
+            return f"partly: {told} from {where}; {METHOD}; {rest}; {size}{beside}"
         head = sorted(words)[0] if len(words) == 1 else "assumed"
-        return f"{head}: no log told it; {size}"
+        if words == {"bench"}:
+            return f"{', '.join(stands)}; {size}"
+        return f"{head}: no log told it; {size}{beside}"
 
     lengths = said("center_x", "center_y").rpartition("; +-")[0]
     return {

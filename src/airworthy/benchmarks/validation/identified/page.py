@@ -38,6 +38,7 @@ TAGS = {
     "supported": "success",
     "weighed": "success_recovered",
     "measured": "success_recovered",
+    "bench": "success_recovered",
     "fixed": "success",
     "prior": "partial",
     "assumed": "failure",
