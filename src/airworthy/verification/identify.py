@@ -33,6 +33,7 @@ from airworthy.vehicles import (
 from airworthy.vehicles.identification.published import identify_published
 from airworthy.vehicles.identification.result import hover_command
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.verification.identify_bench import bench_figures
 from airworthy.verification.identify_coverage import HIGHEST, LOWEST, coverage_rows, fit_flights
 from airworthy.verification.identify_draws import draw_figures
 from airworthy.verification.identify_pilots import flight_figures, tuning_figures
@@ -312,6 +313,8 @@ def identify_figures(everything: bool = False) -> Iterator[Figure]:
     yield from flight_figures([replace(vehicle, name=truth.vehicle.name) for truth, vehicle, _ in made])
     yield from tuning_figures([(truth.flown, vehicle) for truth, vehicle, _ in made[: None if everything else 1]])
     yield from _draws(everything)
+    small = truths()[0]
+    yield from bench_figures(small.vehicle, small.known, flown(small, 0, 14.0))
     if everything:
         yield from _covered()
     folder = data_dir()

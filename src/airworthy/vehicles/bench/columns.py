@@ -111,7 +111,7 @@ def read_bench_mapping(path: str | Path) -> dict[str, BenchColumns]:
 _NAMES = {
     "time": re.compile(r"^#?\s*(t|time(stamp)?|elapsed)(?![a-z])", re.IGNORECASE),
     "torque": re.compile(r"torque|^q(?![a-z])", re.IGNORECASE),
-    "thrust": re.compile(r"thrust|weight|load ?cell|lift|^force", re.IGNORECASE),
+    "thrust": re.compile(r"thrust|weight|load[_ ]?cell|lift|^force", re.IGNORECASE),
     "speed": re.compile(r"rpm|rotation|motor.*speed|rotor.*speed|prop.*speed|^speed|omega", re.IGNORECASE),
     "command": re.compile(r"esc|pwm|throttle|command|cmd|dshot|signal|pulse", re.IGNORECASE),
     "voltage": re.compile(r"volt|vbat|^v(?![a-z])", re.IGNORECASE),
@@ -119,7 +119,7 @@ _NAMES = {
 }
 """By kind, in the order in which they are looked for."""
 _OTHER = re.compile(
-    r"efficien|power|watt|temp|vibration|servo|air ?speed|wind|set_?point|target|message|pressure", re.IGNORECASE
+    r"efficien|power|watt|temp|vibration|servo|air[_ ]?speed|wind|set_?point|target|message|pressure", re.IGNORECASE
 )
 """In names of columns that are none of these: "Overall Efficiency (gf/W)", "Airspeed (m/s)"."""
 _UNIT_WORDS = {

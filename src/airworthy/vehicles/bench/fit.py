@@ -60,7 +60,7 @@ def fit_bench(stand: str | Path | BenchTable, mapping: str | Path | None = None,
     speed = None
     if levels.speed is not None and levels.command is not None:
         speed = _speed(levels, where, notes)
-    lag = fit_lag(table)
+    lag = fit_lag(table, 0.0 if speed is None else speed.sag)
     running = levels.voltage
     return BenchFit(
         source=table.source,

@@ -89,6 +89,8 @@ def levels_of(table: BenchTable) -> Levels:
     running = np.isfinite(state) & (state > 0.0)
     if table.command is not None:
         running &= np.nan_to_num(table.command) > (0.0 if table.speed is not None else STILL)
+    for other in (table.thrust, table.torque, table.voltage):
+        running &= True if other is None else np.isfinite(other)
     thrust, tare = _tared(table, state)
     run = _runs(table, running)
     rows = [_settled(np.flatnonzero(run == k)) for k in range(int(run.max(initial=-1)) + 1)]
@@ -103,7 +105,7 @@ def levels_of(table: BenchTable) -> Levels:
         )
 
     def mean(values: Array | None) -> Array | None:
-        return None if values is None else np.array([float(np.nanmean(values[row])) for row in rows])
+        return None if values is None else np.array([float(np.mean(values[row])) for row in rows])
 
     single = None if thrust is None else thrust / table.motors
     return Levels(
@@ -186,7 +188,7 @@ def _noise(thrust: Array | None, rows: list[ArrayInt]) -> float:
     if thrust is None:
         return float("nan")
     found = [np.std(np.diff(thrust[row])) / np.sqrt(2.0) for row in rows if len(row) >= 4]
-    return float(np.nanmedian(found)) if found else float("nan")
+    return float(np.median(found)) if found else float("nan")
 
 
 assert STILL < RUNNING

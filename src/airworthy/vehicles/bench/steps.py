@@ -1,4 +1,9 @@
-"""Lag of rotors from a stand's steps: the exponential behind each step of the command, where it was sampled often enough."""
+"""Lag of rotors from a stand's steps: the exponential behind each step of the command, where it was sampled often enough.
+
+A supply that gives way makes rotors look faster than they are: where the voltage falls as they speed up, what they are driven
+to falls too. With speed going with the power p of the voltage, T w' = w_c (V/V0)^p - w, a small step decays with T / (1 + k),
+k = -p (dV/V) / (dw/w), which the voltage before and behind the step tells; what is returned is T.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +30,8 @@ LAGS = np.geomspace(0.003, 0.5, 60)
 """Trial lags [s]."""
 DELAYS = 30
 """Trial dead times, evenly over a tenth of a second at most."""
+YIELDING_MOST = 0.5
+"""No supply that is fit to fly gives way by more."""
 SPREAD_MIN = 0.03
 """Least relative deviation of a lag: an exponential is not quite what rotors do."""
 
@@ -54,11 +61,12 @@ class BenchLag:
         return mean, float(np.mean([s for _, s in found]))
 
 
-def fit_lag(table: BenchTable) -> BenchLag | str:
+def fit_lag(table: BenchTable, sag: float = 0.0) -> BenchLag | str:
     """Return the lag of a stand's steps, or why it is not told.
 
     Args:
         table: With commands and time.
+        sag: Power of the voltage in the speed; 0: none is corrected for.
     """
     if table.command is None or table.time is None:
         return "a lag needs commands and time"
@@ -69,7 +77,12 @@ def fit_lag(table: BenchTable) -> BenchLag | str:
     places = _steps(time, command)
     if not len(places):
         return "no step of the command is held for 0.15 s on either side"
-    found = [one for place, end in places if (one := _one(time, value, command, place, end)) is not None]
+    found = []
+    for place, end in places:
+        one = _one(time, value, command, place, end)
+        if one is not None:
+            lag, delay, way = one
+            found.append((lag * (1.0 + _yielding(table, value, place, end, sag)), delay, way))
     if not found:
         return "behind no step does the value move by more than its noise, in 8 samples and more"
     rise = np.array([f[0] for f in found if f[2] > 0.0])
@@ -78,6 +91,19 @@ def fit_lag(table: BenchTable) -> BenchLag | str:
     if step > lag / SAMPLES_PER_LAG:
         return f"it was sampled at {1.0 / step:.3g} Hz, and a lag of {1e3 * lag:.3g} ms asks for {SAMPLES_PER_LAG / lag:.0f} Hz"
     return BenchLag(*_middle(rise), *_middle(fall), float(np.median([f[1] for f in found])), len(found), by)
+
+
+def _yielding(table: BenchTable, value: Array, at: int, end: int, sag: float) -> float:
+    """Return by how much a supply that gives way shortened the lag of a step, k of the module's words."""
+    if table.voltage is None or sag == 0.0:
+        return 0.0
+    count = max((end - at) // 4, 3)
+    before, behind = slice(max(at - count, 0), at), slice(end - count, end)
+    volts = [float(np.nanmean(table.voltage[part])) for part in (before, behind)]
+    speeds = [float(np.nanmean(value[part])) for part in (before, behind)]
+    middle = 0.5 * (speeds[0] + speeds[1])
+    moved = (speeds[1] - speeds[0]) / middle
+    return float(np.clip(-sag * (volts[1] - volts[0]) / (0.5 * (volts[0] + volts[1])) / moved, 0.0, YIELDING_MOST))
 
 
 def _middle(lags: Array) -> tuple[float, float]:

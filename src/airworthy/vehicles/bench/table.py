@@ -126,6 +126,10 @@ def bench_table(
         raise AirworthyError(f"{where} has {rows} rows of numbers that are known; expected at least {ROWS_MIN}.")
     single = {kind: mapping[kind].values(kind, columns[mapping[kind].columns[0]]) for kind in BENCH_UNITS if kind in mapping}
     single.pop("speed", None)
+    single = {kind: np.where(np.isfinite(values), values, np.nan) for kind, values in single.items()}
+    if "voltage" in single:
+        # A supply of 0 V and less drives nothing: its reading is none.
+        single["voltage"] = np.where(single["voltage"] > 0.0, single["voltage"], np.nan)
     dead = [kind for kind in ("thrust", "torque", "voltage", "current", "time", "command") if _dead(single.get(kind))]
     for kind in dead:
         said.append(f"Column {shown(mapping[kind].columns[0])} is the same throughout: {kind} was not measured.")
@@ -141,12 +145,21 @@ def bench_table(
             f"{where} has thrust, but neither commands nor speeds to hold it against; give --map mapping.toml."
         )
     motors = motors or count
+    state = speed if speed is not None else single["command"]
+    whole = np.isfinite(state)
+    for values in single.values():
+        whole &= np.isfinite(values)
+    if whole.sum() < ROWS_MIN or not float(state[whole].max()) > 0.0:
+        raise AirworthyError(
+            f"{where} has {int(whole.sum())} rows in which nothing is missing and motors may run; expected at least {ROWS_MIN}:"
+            " leave out columns that have holes by --map mapping.toml."
+        )
     torque = single.get("torque")
     if torque is not None and motors > 1:
         said.append(f"Torques of {motors} motors cancel on one scale: torque is left out.")
         torque = None
     if torque is not None:
-        torque = _upright(torque, speed if speed is not None else single["command"])
+        torque = _upright(torque, state)
     table = BenchTable(
         name,
         sha256,
@@ -182,7 +195,7 @@ def _speeds(
     named, kept = np.array([shown(c) for c in item.columns]), np.full(each.shape[1], True)
     with np.errstate(all="ignore"):
         for k in range(each.shape[1]):
-            middle = np.nanmedian(each[running, k]) if running.any() else math.nan
+            middle = _median(each[running, k])
             kept[k] = math.isfinite(middle) and middle != 0.0 and not _dead(each[:, k])
     for k in np.flatnonzero(~kept).tolist():
         said.append(f"Column {named[k]} is dead: it reads 0 or the same while motors run, and is dropped.")
@@ -192,7 +205,7 @@ def _speeds(
     each, names = np.abs(each[:, kept]), named[kept]
     if each.shape[1] < 3:
         return each.mean(axis=1), len(kept)
-    middle = np.nanmedian(each, axis=1)
+    middle = np.nanmedian(np.where(np.isfinite(each).any(axis=1, keepdims=True), each, 0.0), axis=1)
     off = ~(np.abs(each - middle[:, None]) <= GLITCH * np.maximum(middle, 1e-9)[:, None])
     share = off[running].mean(axis=0) if running.any() else off.mean(axis=0)
     odd = share > GLITCHES_MAX
@@ -227,7 +240,13 @@ def _clock(time: Array | None, said: list[str]) -> Array | None:
 def _upright(torque: Array, state: Array) -> Array:
     """Torque without its sign, which says the way the rotor turns."""
     top = np.nan_to_num(state) > 0.5 * np.nanmax(state)
-    return np.asarray(torque if np.nanmedian(torque[top]) >= 0.0 else -torque)
+    return np.asarray(torque if _median(torque[top]) >= 0.0 else -torque)
+
+
+def _median(values: Array) -> float:
+    """Return the median of what is known; NaN of nothing."""
+    good = values[np.isfinite(values)]
+    return float(np.median(good)) if good.size else math.nan
 
 
 def _refuse_units(table: BenchTable, where: str) -> None:
@@ -244,10 +263,10 @@ def _refuse_units(table: BenchTable, where: str) -> None:
     top = np.nan_to_num(state) >= 0.8 * np.nanmax(state)
     if table.speed is not None and float(np.nanmax(table.speed)) > SPEED_MOST:
         raise AirworthyError(f"{where}: rotors turn at {np.nanmax(table.speed):.3g} rad/s; no rotor does: {fix}.")
-    thrust = None if table.thrust is None else float(np.nanmedian(table.thrust[top]))
+    thrust = None if table.thrust is None else _median(table.thrust[top])
     if thrust is not None and table.thrust is not None:
         # What is pulled at rest is the scale's zero, and no thrust.
-        thrust -= float(np.nanmedian(table.thrust[np.nan_to_num(state) <= np.nanquantile(state, 0.1)]))
+        thrust -= _median(table.thrust[np.nan_to_num(state) <= np.nanquantile(state, 0.1)])
         if thrust <= 0.0:
             raise AirworthyError(
                 f"{where}: thrust falls by {-thrust:.3g} N from rest to the fastest rows; expected that it rises: give"
@@ -255,18 +274,18 @@ def _refuse_units(table: BenchTable, where: str) -> None:
             )
     power = None
     if table.voltage is not None and table.current is not None:
-        power = float(np.nanmedian((table.voltage * table.current)[top]))
+        power = _median((table.voltage * table.current)[top])
     if power is not None and power > 0.0 and thrust is not None:
         _between(thrust / power, FORCE_PER_POWER, f"{where}: the fastest rows lift", "N for each watt", fix)
     if table.torque is not None:
-        torque = float(np.nanmedian(table.torque[top]))
+        torque = _median(table.torque[top])
         if table.speed is not None and power is not None and power > 0.0:
-            shaft = torque * float(np.nanmedian(table.speed[top]))
+            shaft = torque * _median(table.speed[top])
             _between(shaft / power, EFFICIENCY, f"{where}: power at the shaft is", "of the electrical power", fix)
         if thrust is not None:
             _between(torque / thrust, ARM_OF_TORQUE, f"{where}: torque over thrust is", "m", fix)
 
 
 def _between(value: float, limits: tuple[float, float], head: str, unit: str, fix: str) -> None:
-    if not limits[0] <= value <= limits[1]:
+    if math.isfinite(value) and not limits[0] <= value <= limits[1]:
         raise AirworthyError(f"{head} {value:.3g} {unit}; expected {limits[0]:g} to {limits[1]:g}: {fix}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -262,7 +263,9 @@ def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool, drag: s
         parts = [of[n] for n in names]
         words = {p.word for p in parts}
         least = min(parts, key=lambda p: p.share)
-        wide = max(p.sd / abs(p.value) if p.value else 0.0 for p in parts)
+        # A share of thrust that may be 0 or less has no relative error; its own is one of thrust.
+        sizes = [p.sd if p.name == "thrust_linear" else p.sd / abs(p.value) if p.value else 0.0 for p in parts]
+        wide = max(sizes)
         size = f"+-{100.0 * wide:.2g} %" if wide else "exactly"
         stands = list(dict.fromkeys(p.beside for p in parts if p.beside))
         beside = f"; with {', '.join(stands)}" if stands else ""
@@ -278,7 +281,7 @@ def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool, drag: s
             return f"{', '.join(stands)}; {size}"
         return f"{head}: no log told it; {size}{beside}"
 
-    lengths = said("center_x", "center_y").rpartition("; +-")[0]
+    lengths = re.split(r"; (?:\+-|exactly)", said("center_x", "center_y"))[0]
     return {
         "inertia": said("inertia_xx", "inertia_yy", "inertia_zz_ratio"),
         "center_of_mass": f"{lengths}; x +-{1e3 * of['center_x'].sd:.2g} mm, y +-{1e3 * of['center_y'].sd:.2g} mm; z as given",
