@@ -1,0 +1,278 @@
+"""Benches, names of motors, pendulums and drawings beside flights: what joins a fit, and what its record says of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.vehicles.flown_logs import Craft, fly, quad
+from tests.vehicles.test_bench import write_csv
+
+from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
+from airworthy.logs import Log, write_log
+from airworthy.vehicles import (
+    BenchFit,
+    Identified,
+    Known,
+    MeasuredValue,
+    drawn_inertia,
+    fit_bench,
+    frame_vehicle,
+    identify,
+    motor_prior,
+    two_wire_inertia,
+    write_vehicle,
+)
+from airworthy.vehicles.bench.information import ValueInformation, bench_information, combined_sd
+from airworthy.vehicles.bench.table import bench_table
+from airworthy.vehicles.identification.parameters import believed_parameters
+from airworthy.verification.identify_bench import StandTruth, simulated_stand, swing_period
+
+FULL = 2300.0
+"""Speed of a rotor at full command [rad/s]."""
+
+
+def stand(craft: Craft) -> StandTruth:
+    """Return a stand with one of the vehicle's motors."""
+    c1, c2 = craft.thrust
+    return StandTruth(
+        thrust=(c1 / FULL, c2 / FULL**2), torque_ratio=craft.torque_ratio, offset=0.0, slope=FULL, sag=0.0, lag=0.02,
+        tare=0.002, drift=0.002, noise=0.0005,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bench() -> BenchFit:
+    return fit_bench(bench_table(simulated_stand(stand(quad()), rate=40.0, held=1.0), name="stand.csv"))
+
+
+@pytest.fixture(scope="module")
+def flight() -> Log:
+    return fly(quad(), 14.0)
+
+
+@pytest.fixture(scope="module")
+def found(bench: BenchFit, flight: Log) -> Identified:
+    return identify([flight], Known(None, frame_vehicle("quad_x:0.028", 1.0), bench=bench), quick=True)
+
+
+def test_a_bench_weighs_a_vehicle_that_hovers(found: Identified) -> None:
+    mass = found.value("mass")
+    assert mass.word == "identified"
+    # 3 % from stand to vehicle, and what the stand itself leaves open.
+    assert mass.sd / mass.value == pytest.approx(0.031, abs=0.004)
+    assert mass.value == pytest.approx(0.027, abs=0.3 * mass.sd)
+    assert found.vehicle.sources["mass"].startswith("identified: what rotors carried in ")
+    assert "bench: stand.csv" in found.vehicle.sources["mass"]
+    # Thrust over mass is the flight's, however wide both are.
+    names = found.vehicle.uncertainty.names
+    related = found.correlation[names.index("mass")][names.index("thrust")]
+    assert related > 0.98
+
+
+def test_states_are_speeds_by_the_bench(found: Identified) -> None:
+    made = found.vehicle
+    assert made.rotors[0].speed_max == pytest.approx(FULL, rel=0.005)
+    assert made.command_map is not None
+    assert made.command_map[1] == pytest.approx(FULL, rel=0.01)
+    assert made.sources["command_map"].startswith("bench: stand.csv")
+    assert "gauge" not in made.sources["rotors.speed_max"]
+    assert made.rotors[0].thrust[2] == pytest.approx(0.12 / FULL**2, rel=0.05)
+
+
+def test_torque_of_the_bench_tells_izz(found: Identified) -> None:
+    # A flight tells torque over Izz alone; the frame's guess of Izz is 10 % wide, the bench's torque 2 %.
+    assert found.value("torque_ratio").value == pytest.approx(0.006, rel=0.02)
+    assert found.vehicle.inertia[2] == pytest.approx(2.8e-5, rel=0.05)
+    izz = found.value("inertia_zz_ratio")
+    assert izz.word in ("supported", "identified")
+    assert "with bench: stand.csv" in found.vehicle.sources["rotors.torque"]
+
+
+@pytest.mark.slow
+def test_a_weighed_mass_and_a_bench_that_disagree_meet_by_their_errors(bench: BenchFit, flight: Log) -> None:
+    lighter = (0.0265, 0.0008)
+    merged = identify([flight], Known(lighter, frame_vehicle("quad_x:0.028", 0.0265), bench=bench), quick=True).value("mass")
+    precision = np.array([lighter[1] ** -2, (0.0305 * 0.027) ** -2])
+    expected = float(precision @ [lighter[0], 0.027] / precision.sum())
+    assert merged.value == pytest.approx(expected, rel=0.003)
+    assert merged.sd == pytest.approx(precision.sum() ** -0.5, rel=0.1)
+
+
+def test_hover_outside_the_bench_is_refused(bench: BenchFit) -> None:
+    with pytest.raises(AirworthyError, match="and the vehicle hovers at"):
+        bench_information(bench, 3.0 * FULL, 0.5, True)
+
+
+def test_information_merges_as_normal_distributions_do() -> None:
+    item = ValueInformation(("lag", "thrust"), np.zeros(2), np.array([[0.04, 0.01], [0.01, 0.09]]), "bench: a")
+    names = ["mass", "thrust", "lag"]
+    sd = np.array([0.5, 0.3, 0.7])
+    full = np.diag(1.0 / sd**2)
+    order = np.ix_([2, 1], [2, 1])
+    full[order] += np.linalg.inv(item.covariance)
+    assert combined_sd(sd, names, [item]) == pytest.approx(np.sqrt(np.diag(np.linalg.inv(full))))
+    errors = np.random.default_rng(0).multivariate_normal(item.mean, item.covariance, 20_000) @ item.root.T
+    # Of 20,000 draws a covariance is known to 1 %.
+    assert np.cov(errors.T) == pytest.approx(np.eye(2), abs=0.05)
+
+
+@pytest.mark.slow
+def test_a_bench_over_commands_tells_thrust_and_leaves_the_gauge(flight: Log) -> None:
+    table = simulated_stand(stand(quad()), rate=40.0, held=1.0)
+    kept = {k: v for k, v in table.items() if k in ("ESC signal (µs)", "Thrust (gf)")}
+    scale = fit_bench(bench_table(kept, name="kitchen.csv"))
+    made = identify([flight], Known(None, frame_vehicle("quad_x:0.028", 1.0), bench=scale), quick=True)
+    mass = made.value("mass")
+    assert mass.value == pytest.approx(0.027, abs=mass.sd)
+    # Nobody measured the supply, neither here nor there: 5 % of it are 10 % of thrust.
+    assert 0.06 < mass.sd / mass.value < 0.16
+    assert made.vehicle.sources["rotors.speed_max"].startswith("gauge")
+
+
+@pytest.mark.slow
+def test_names_of_motor_and_propeller_are_priors(flight: Log) -> None:
+    prior = replace(motor_prior("11000KV", "1.8x1", 2.5), thrust=0.14 / FULL**2, speed_max=FULL, torque_ratio=0.0055)
+    known = Known((0.027, 0.0001), frame_vehicle("quad_x:0.028", 0.027), motor=prior)
+    made = identify([flight], known, quick=True)
+    assert made.vehicle.rotors[0].speed_max == pytest.approx(FULL)
+    assert made.vehicle.sources["rotors.speed_max"].startswith("gauge: believed: 11000KV with 1.8x1 at 2.5 V")
+    assert "with believed" in made.vehicle.sources["rotors.torque"]
+    # They move nothing that a flight tells.
+    assert made.hover == pytest.approx(quad().hover, rel=0.01)
+    assert made.value("mass").word == "weighed"
+
+
+def test_a_pendulum_is_the_body_of_its_equation_of_motion() -> None:
+    mass, distance, length, inertia = 1.5, 0.2, 0.9, 0.022
+    for twist in (0.02, 0.08):
+        period = swing_period(mass, distance, length, inertia, twist)
+        hung = two_wire_inertia((mass, 0.002), (distance, 0.0005), (length, 0.001), [10.0 * period] * 5, 10)
+        # Of twists under 5 degrees the period grows by a sixteenth of the squared twist.
+        assert hung.value == pytest.approx(inertia, rel=0.15 * twist**2 + 1e-4)
+
+
+def test_errors_of_a_pendulum_are_those_of_its_numbers() -> None:
+    draw = np.random.default_rng(1)
+    known, sds = np.array([1.5, 0.2, 0.9]), np.array([0.01, 0.001, 0.004])
+    period = 4.0 * math.pi * math.sqrt(0.022 * known[2] / (known[0] * 9.81)) / known[1]
+    found, promised = [], []
+    for _ in range(400):
+        m, b, length = known + draw.normal(0.0, sds)
+        times = 10.0 * period + draw.normal(0.0, 0.15, 6)
+        hung = two_wire_inertia((m, sds[0]), (b, sds[1]), (length, sds[2]), times.tolist(), 10)
+        found.append(hung.value)
+        promised.append(hung.sd)
+    assert np.mean(found) == pytest.approx(0.022, rel=0.003)
+    # Of 400 a deviation is known to 4 %; so are its three sigmas, a tenth.
+    assert np.std(found) == pytest.approx(float(np.mean(promised)), rel=0.12)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"mass": (0.0, 0.1)}, "The mass is 0"),
+        ({"distance": (200.0, 1.0)}, "The distance is 200"),
+        ({"length": (0.05, 0.001)}, "expected lengths of 0.5 to 20 distances"),
+        ({"times": []}, "No times above 0 s are given"),
+        ({"times": [12.0, 12.1, 24.0]}, "over 10 % off the median"),
+        ({"swings": 0}, "Each time counts 0 swings"),
+    ],
+)
+def test_pendulums_that_cannot_be(changed: dict[str, object], said: str) -> None:
+    given = {"mass": (1.5, 0.01), "distance": (0.2, 0.001), "length": (0.9, 0.002), "times": [12.0, 12.1], "swings": 10}
+    with pytest.raises(AirworthyError, match=said):
+        two_wire_inertia(**(given | changed))  # type: ignore[arg-type]
+
+
+def test_a_drawing_is_a_prior_of_15_percent(tmp_path: Path) -> None:
+    drawn = frame_vehicle("quad_x:0.028", 0.025)
+    drawn = replace(drawn, inertia=(1.4e-5, 1.5e-5, 2.6e-5, 0.0, 0.0, 0.0))
+    path = tmp_path / "drawn.toml"
+    write_vehicle(replace(drawn, name="drawn"), path)
+    numbers = drawn_inertia(path, (0.027, 0.0001))
+    assert numbers["inertia.xx"].value == pytest.approx(1.4e-5 * 0.027 / 0.025)
+    assert numbers["inertia.zz"].sd == pytest.approx(0.15 * numbers["inertia.zz"].value)
+    with pytest.raises(AirworthyError, match="is it the same vehicle"):
+        drawn_inertia(path, (0.27, 0.001))
+
+
+def test_any_number_with_an_error_may_be_measured() -> None:
+    numbers = {name: MeasuredValue(value, sd) for name, value, sd in (
+        ("imu.x", 0.004, 0.0005), ("thrust_linear", 0.25, 0.02), ("fall_ratio", 1.3, 0.1), ("inertia.xx", 1.4e-5, 1e-6),
+    )}  # fmt: skip
+    base = frame_vehicle("quad_x:0.028", 0.027)
+    made = believed_parameters(base, Known((0.027, 0.0001), base, numbers), [True], 0.6, {})
+    items = {item.label: (item.mean, item.sd) for item in made.items}
+    assert items["imu_x"] == (0.004, 0.0005)
+    assert items["thrust_linear"] == (0.25, 0.02)
+    assert items["fall_ratio"] == pytest.approx((math.log(1.3), 0.1 / 1.3))
+    assert items["inertia_xx"] == pytest.approx((math.log(1.4e-5), 1.0 / 14.0))
+    with pytest.raises(AirworthyError, match=r"inertia.xx was measured as -1e-05; expected a number above 0"):
+        Known((1.0, 0.1), measured={"inertia.xx": MeasuredValue(-1e-5, 1e-6)})
+
+
+# ---- Commands ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_commands_lead_from_a_stand_to_a_vehicle(tmp_path: Path, flight: Log, capsys: pytest.CaptureFixture[str]) -> None:
+    table = write_csv(tmp_path / "stand.csv", simulated_stand(stand(quad()), rate=40.0, held=1.0))
+    curves, report, log, out = (tmp_path / name for name in ("curves.json", "report", "log.npz", "mine.toml"))
+    assert main(["vehicles", "bench", str(table), "--out", str(curves), "--report", str(report)]) == 0
+    said = capsys.readouterr().out
+    assert "Columns are guessed" in said
+    assert "Thrust of a motor:" in said
+    page = (report / "report.html").read_text()
+    assert page.count("<svg") == 5
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    write_log(flight, log)
+    write_vehicle(replace(frame_vehicle("quad_x:0.028", 0.027), name="drawn"), tmp_path / "drawn.toml")
+    argv = ["vehicles", "identify", str(log), "--frame", "quad_x:0.028", "--bench", str(curves), "--quick", "--out", str(out)]
+    assert main([*argv, "--inertia-from", str(tmp_path / "drawn.toml"), "--json"]) == 0
+    kept = json.loads(capsys.readouterr().out)
+    assert next(v for v in kept["values"] if v["name"] == "mass")["word"] == "identified"
+    assert next(v for v in kept["values"] if v["name"] == "inertia_xx")["beside"] == "drawing: drawn.toml"
+    assert "bench: stand.csv" in out.read_text()
+
+
+def test_what_is_printed_of_a_pendulum_is_what_identify_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["vehicles", "pendulum", "--mass", "1.5+-0.002", "--distance", "0.2+-0.0005", "--length", "0.9+-0.001"]
+    assert main([*argv, "--periods", "14.58", "14.61", "14.55", "--swings", "10"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    name, value = line.removeprefix("--measured ").split("=")
+    assert name == "inertia.zz"
+    found, sd = map(float, value.split("+-"))
+    assert found == pytest.approx(1.5 * 9.81 * 0.04 * 1.458**2 / (16.0 * math.pi**2 * 0.9), rel=1e-3)
+    assert 0.003 < sd / found < 0.03
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["bench"], "No table is given, and no --propeller"),
+        (["bench", "--rotor", "2212-980"], "--rotor is given without --propeller"),
+        (["bench", "--propeller", "10x4.5", "--out", "a.json"], "without one leave them out"),
+        (["bench", "missing.csv"], "There is no file 'missing.csv'"),
+        (["bench", "missing.csv", "--out", "a.toml"], "expected a file of curves, NAME.json"),
+        (
+            ["pendulum", "--mass", "1.5", "--distance", "1+-1", "--length", "1+-1", "--periods", "1"],
+            "--mass is '1.5'; expected",
+        ),
+        (["identify", "missing.ulg", "--mass", "1+-0.1", "--rotor", "980KV"], "There is no file 'missing.ulg'"),
+        (["identify", "missing.ulg", "--bench", "missing.csv"], "There is no file 'missing.csv'"),
+    ],
+)
+def test_mistakes(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["vehicles", *argv]) == 2
+    error = capsys.readouterr().err.strip()
+    assert said in error
+    assert "Traceback" not in error
