@@ -14,6 +14,7 @@ from airworthy.cli.common import emit_json
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, refuse_unwritable
 from airworthy.core.jobs.progress import command_line
+from airworthy.core.schema import check_fields
 from airworthy.logs import refuse_input
 from airworthy.vehicles import BenchFit, MotorPrior, fit_bench, motor_prior, two_wire_inertia, write_bench_fit
 from airworthy.vehicles.bench.levels import levels_of
@@ -57,6 +58,9 @@ class BenchConfig:
     """Folder for report.html."""
     json: bool = False
     """Print everything as JSON."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True)

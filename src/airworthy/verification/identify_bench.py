@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.schema import check_fields
 from airworthy.logs import Log
 from airworthy.logs.units import RPM
 from airworthy.vehicles import BenchFit, Known, Vehicle, fit_bench, identify, two_wire_inertia
@@ -54,6 +55,9 @@ class StandTruth:
     """Deviation of a row's thrust [N]."""
     misfit: float = 0.0
     """Amplitude of what the curve has besides both powers, relative, slow over the speed."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "StandTruth.")
 
     def thrust_at(self, speed: ArrayAny | float) -> Array:
         """Return thrust at speeds [N]."""

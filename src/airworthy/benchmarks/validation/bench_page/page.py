@@ -21,6 +21,8 @@ __all__ = ["write_bench_page"]
 
 WIDE = 1.645
 """Deviations on either side that hold 90 %."""
+MANY = 60
+"""Levels from which on dots are small."""
 
 
 def write_bench_page(folder: str | Path, fit: BenchFit, levels: Levels, command: str) -> Path:
@@ -95,10 +97,13 @@ def _digits(value: float) -> str:
 
 
 def _dots(axes: Any, state: Array, values: Array, rising: Array) -> None:
+    size = 3.4 if len(state) < MANY else 2.0
+    edge = 0.03 * float(np.ptp(state))
+    axes.set_xlim(float(state.min()) - edge, float(state.max()) + edge)
     for way, filled in ((1.0, True), (-1.0, False)):
         at = rising == way
         face = PALETTE["flown"] if filled else "none"
-        axes.plot(state[at], values[at], "o", markersize=3.4, markeredgecolor=PALETTE["flown"], markerfacecolor=face)
+        axes.plot(state[at], values[at], "o", markersize=size, markeredgecolor=PALETTE["flown"], markerfacecolor=face)
 
 
 def _curve(
