@@ -14,11 +14,11 @@ from airworthy.planners.known_free.known_space import (
     CellSource,
     Certifier,
     KnownSpace,
-    KnownSpaceTwin,
     ball_cells,
     merge,
     ring_nodes,
 )
+from airworthy.planners.known_free.known_space_twin import KnownSpaceTwin
 from airworthy.planners.mapping import FREE, OCCUPIED, UNKNOWN, LocalMaps
 
 KNOWN, LEAST, MOST = -100, -50, 50
@@ -129,7 +129,7 @@ def test_local_maps_hand_over_what_they_saw() -> None:
     for x in (-15.0, 9.0):
         for _ in range(8):
             maps.update([0], wall_image(1), [(x, 0.2, 1.5)], [looking(0.1)])
-        odds, side, first, last, images = maps.touched(0)
+        odds, side, first, last, images, _ = maps.touched(0)
         merge(
             [space], [CellSource(odds, side, np.zeros(3, np.int32), first, last)], maps.rules.least, -4096, maps.rules.occupied
         )
@@ -163,3 +163,70 @@ def test_blocked_cells_are_those_within_the_body(radius: float) -> None:
     assert (np.linalg.norm(gap, axis=1) < radius).all()
     assert (np.abs(cells).max(0) == np.abs(cells).max()).all()
     assert len(np.unique(cells, axis=0)) == len(cells)
+
+
+# ---- What comes into space that was seen before ----------------------------------------------------------------------------
+
+
+def shown(cells: np.ndarray, level: int) -> CellSource:
+    """Some cells at a level of log-odds, nothing of the others."""
+    odds = np.full(CELLS, KNOWN - 1, np.int16)
+    odds[tuple(np.atleast_2d(cells).T)] = level
+    none = np.zeros(3, np.int32)
+    return CellSource(odds.reshape(-1), CELLS, none, none, CELLS)
+
+
+EVERYWHERE = np.argwhere(np.ones(CELLS, bool))
+
+
+def test_what_comes_into_seen_space_is_told_and_what_was_there_is_not() -> None:
+    space, inner, face = made(), np.array([10, 8, 5]), np.array([15, 8, 5])
+    wall = np.argwhere(np.ones((1, 17, 11), bool)) + np.array([16, 0, 0])
+    merge([space], [shown(wall, MOST + 1)], KNOWN, LEAST, MOST, 27)
+    assert not len(space.entered)
+    before_wall = EVERYWHERE[EVERYWHERE[:, 0] < 16]
+    merge([space], [shown(before_wall, LEAST)], KNOWN, LEAST, MOST, 27)
+    # A ray that ends in a cell beside the wall, seen free before by others that grazed it, has found the wall.
+    merge([space], [shown(np.stack([inner, face]), MOST + 1)], KNOWN, LEAST, MOST, 27)
+    assert space.entered.tolist() == [inner.tolist()]
+    assert space.state[tuple(inner)] == space.state[tuple(face)] == OCCUPIED
+    check(space)
+    merge([space], [shown(inner, MOST + 1)], KNOWN, LEAST, MOST, 27)
+    assert not len(space.entered), "it was there already"
+
+
+def test_space_that_was_only_supposed_to_be_free_is_not_entered() -> None:
+    space, inner = made(), np.array([10, 8, 5])
+    merge([space], [shown(EVERYWHERE, LEAST)], KNOWN, LEAST, MOST, 27, seen_through=False)
+    merge([space], [shown(inner, MOST + 1)], KNOWN, LEAST, MOST, 27)
+    assert not len(space.entered)
+    assert space.state[tuple(inner)] == OCCUPIED
+
+
+def test_what_is_followed_by_somebody_else_is_told_once_and_no_part_of_the_memory() -> None:
+    space, inner = made(), np.array([10, 8, 5])
+    merge([space], [shown(EVERYWHERE, LEAST)], KNOWN, LEAST, MOST, 27)
+    space.follows = True
+    for told in (1, 0):
+        merge([space], [shown(inner, MOST + 1)], KNOWN, LEAST, MOST, 27)
+        assert len(space.entered) == told
+        assert space.state[tuple(inner)] == FREE
+    # It has left and comes again.
+    merge([space], [shown(inner, LEAST)], KNOWN, LEAST, MOST, 27)
+    merge([space], [shown(inner, MOST + 1)], KNOWN, LEAST, MOST, 27)
+    assert len(space.entered) == 1
+    # It is followed no more: it stands.
+    space.block_around(np.array([1.05, 0.85]), 0.2)
+    assert space.state[tuple(inner)] == OCCUPIED
+    assert space.follows
+    check(space)
+
+
+def test_what_came_before_it_was_followed_leaves_the_memory() -> None:
+    space, inner, far = made(), np.array([10, 8, 5]), np.array([19, 8, 5])
+    merge([space], [shown(EVERYWHERE, LEAST)], KNOWN, LEAST, MOST, 27)
+    merge([space], [shown(np.stack([inner, far]), MOST + 1)], KNOWN, LEAST, MOST, 27)
+    space.free_entered(np.array([1.05, 0.85]), 0.3)
+    assert space.state[tuple(inner)] == FREE
+    assert space.state[tuple(far)] == OCCUPIED
+    check(space)

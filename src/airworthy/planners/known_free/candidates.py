@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayInt
 from airworthy.planners.known_free.limit_proofs import parts_keep_limits
 from airworthy.planners.known_free.limits import MotionLimits
 from airworthy.planners.known_free.motion import StoppingTrajectory, quintics, stopping
@@ -49,6 +49,20 @@ class StoppingCandidates:
 
     def __len__(self) -> int:
         return len(self.speed)
+
+    def only(self, which: ArrayInt) -> StoppingCandidates:
+        """Return some of them (m,), in that order; the work stays what it was."""
+        return StoppingCandidates(
+            self.coefficients[which], self.duration[which], self.speed[which], self.cost[which], self.tried
+        )
+
+    def and_those(self, others: StoppingCandidates) -> StoppingCandidates:
+        """Return these, and others behind them."""
+        parts = [
+            np.concatenate([getattr(self, name), getattr(others, name)])
+            for name in ("coefficients", "duration", "speed", "cost")
+        ]
+        return StoppingCandidates(parts[0], parts[1], parts[2], parts[3], self.tried + others.tried)
 
     def trajectory(self, which: int, begin: float) -> StoppingTrajectory:
         """Return one of them that begins at a time [s]."""

@@ -110,6 +110,9 @@ class KnownFreeSettings:
     """The camera looks to where the route is so far ahead, at most [m]."""
     route_every: float = 0.5
     """Time between two searches of a route that is still good [s]."""
+    sight: float = 0.66
+    """Half of the width of what the camera sees [rad]; the benchmark's has 0.69. Of things that move nothing beyond it is
+    believed to be where it was seen last."""
     patience: float = 0.5
     """At rest, looking at what stays unknown, so long until it is taken as blocked [s]."""
 

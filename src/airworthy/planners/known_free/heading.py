@@ -7,7 +7,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.planners.known_free.limits import MotionLimits
 
-__all__ = ["Headings"]
+__all__ = ["Headings", "yaw_of"]
 
 _TICK = 0.05
 """Longest time that is turned at once [s]."""
@@ -28,8 +28,7 @@ class Headings:
 
     def begin(self, flight: int, attitude: Array) -> None:
         """Begin as a flight is turned, by its attitude (4,)."""
-        x, y, z, w = attitude
-        self.yaw[flight] = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+        self.yaw[flight] = yaw_of(attitude)
 
     def look(self, flight: int, heading: float) -> None:
         """Let a flight turn to a heading [rad]."""
@@ -50,6 +49,12 @@ class Headings:
         self.rate = self.rate + np.clip(aimed - self.rate, -strong * dt, strong * dt)
         self.yaw = _wrapped(self.yaw + self.rate * dt)
         return self.yaw.copy(), self.rate.copy()
+
+
+def yaw_of(attitude: Array) -> float:
+    """Return the heading of an attitude (4,), x, y, z, w [rad]."""
+    x, y, z, w = attitude
+    return float(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
 
 
 def _wrapped(angle: Array) -> Array:

@@ -3,7 +3,7 @@
 A cell is free only where a ray of the depth camera passed through it. Cells lie where those of the local maps do. Kept
 besides, with every change: how many occupied cells are nearer to a cell's middle than the body's radius; of nodes of 2 x 2 x 1
 cells how many are blocked, free and occupied, how many occupied nodes are near, and how many are above or below. `KnownSpace`
-is the memory of one flight; `KnownSpaceTwin` works out the same from the states alone.
+is the memory of one flight; `known_space_twin` works out the same from the states alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ __all__ = [
     "CellSource",
     "Certifier",
     "KnownSpace",
-    "KnownSpaceTwin",
     "ball_cells",
     "merge",
     "ring_nodes",
@@ -36,11 +35,13 @@ __all__ = [
 
 STATES = (UNKNOWN, FREE, OCCUPIED)
 """By the number that a cell holds in its two lowest bits: 0, 1, 2."""
-_STATE, _COUNT = 3, 4
+_STATE, _WAS_FREE, _ENTERED, _COUNT = 3, 4, 8, 16
 BLOCKED, KNOWN, TAKEN, REFUSED = 0, 3, 6, 1 << 9
 """Where a node holds its counts of blocked, free and occupied cells, three bits each; the bit of one that is refused."""
 FLOOR = 2
 """Layers at the bottom of an area that hold its floor: what stands on it is more than they."""
+ENTERED_ROOM = 512
+"""Cells into which something came that one image can tell of: a column 3 m high and 0.6 m wide enters 200 at a time."""
 HOLE = 18
 """Free neighbours of 26 that make an unknown cell free, where none is occupied: a ray's width, never a surface's."""
 UNSEEN, MET, OUTSIDE = 2, 3, 4
@@ -62,7 +63,7 @@ def task_source(name: str) -> str:
 
 _MERGE = """
     address: uint64[]  # (k, 5) cells, nodes, crowds, columns, log-odds
-    sizes: int32[]  # (k, 16) cells; sides and shift of the log-odds; first and last cell to look at
+    sizes: int32[]  # (k, 16) cells; sides, shift of the log-odds; first and last cell to look at; whether it follows what moves
     numbers: float64[]  # (k, 4) lower corner, edge of a cell [m]
     ball: int32[]  # (b, 3)
     ring: int32[]  # (r, 4)
@@ -72,8 +73,11 @@ _MERGE = """
     least: int  # free
     most: int  # occupied
     hole: int  # free neighbours that make an unknown cell free
+    seen_through: int  # whether what is free was seen to be
+    room: int  # r, entered cells that can be told
     # output
     result: int32[]  # (k,) cells that changed
+    entered: int32[]  # (k, 1 + 3 r) how many were entered, and which
 """
 
 _CERTIFY = """
@@ -150,6 +154,12 @@ class CellSource:
     """(3,) first cell to look at."""
     last: NDArray[np.int32]
     """(3,) and the one behind the last."""
+    hit: int = (1 << 15) - 2
+    """Log-odds that no cell has any more that a ray has passed since it was last hit."""
+    free: int = 0
+    """At or below it a cell is free."""
+    time: float = math.nan
+    """Of the newest image [s]; NaN where nobody said."""
 
     @classmethod
     def of_view(cls, view: MapView, origin: Array, cells: NDArray[np.int32], levels: tuple[int, int]) -> CellSource:
@@ -190,6 +200,10 @@ class KnownSpace:
         count, nodes = int(np.prod(self.cells, dtype=np.int64)), int(np.prod(self.nodes, dtype=np.int64))
         self._cell, self._node, self._crowd = _pages(count, np.uint16), _pages(nodes, np.uint16), _pages(nodes, np.uint32)
         self._column = _pages(int(self.nodes[0]) * int(self.nodes[1]), np.uint16)
+        self.entered = np.zeros((0, 3), np.int32)
+        """Cells into which the last image saw something come, (k, 3)."""
+        self.follows = False
+        """Whether what comes is followed by somebody else, and no part of the memory."""
         arrays = (self._cell, self._node, self._crowd, self._column)
         self.address = np.array([a.ctypes.data for a in arrays], np.uint64)
         self.numbers = np.array([*self.origin, self.resolution])
@@ -280,6 +294,43 @@ class KnownSpace:
         centre = (room[..., None] * (cells + 0.5)).sum(1) / room.sum(1)[:, None]
         return np.asarray(self.origin + centre * self.resolution)
 
+    def free_entered(self, middle: Array, radius: float) -> None:
+        """Take what came into a circle on the ground plan, (2,) [m] and [m], out of the memory: somebody else follows it."""
+        cells = self._column_of(middle, radius)
+        held = self._cell[self.flat(cells)]
+        self._put(cells[(held & _ENTERED > 0) & (held & _STATE == STATES.index(OCCUPIED))], False)
+
+    def block_around(self, middle: Array, radius: float) -> None:
+        """Let stand what came into a circle on the ground plan, (2,) [m] and [m], and was not seen to leave again."""
+        cells = self._column_of(middle, radius)
+        self.block_entered(cells[self._cell[self.flat(cells)] & _ENTERED > 0])
+
+    def block_entered(self, cells: ArrayInt) -> None:
+        """Let stand what came into cells (k, 3)."""
+        self._put(cells, True)
+
+    def _column_of(self, middle: Array, radius: float) -> ArrayInt:
+        low = self.cell_at(np.array([*(middle - radius), self.origin[2]]))
+        high = self.cell_at(np.array([*(middle + radius), self.origin[2] + self.cells[2] * self.resolution])) + 1
+        x, y, z = np.meshgrid(*(np.arange(a, b) for a, b in zip(low, high, strict=True)), indexing="ij")
+        cells = np.stack([x, y, z], -1).reshape(-1, 3)
+        points = self.origin[:2] + (cells[:, :2] + 0.5) * self.resolution
+        return np.asarray(cells[np.linalg.norm(points - middle, axis=1) < radius])
+
+    def _put(self, cells: ArrayInt, occupied: bool) -> None:
+        """Make cells (k, 3) occupied or free, whatever images say of them."""
+        if not len(cells):
+            return
+        low, high = cells.min(0), cells.max(0) + 1
+        odds = np.full(high - low, -(1 << 15), np.int16)
+        odds[tuple((cells - low).T)] = 1 if occupied else 0
+        side = np.array(odds.shape, np.int32)
+        source = CellSource(odds.reshape(-1), side, (-low % side).astype(np.int32), low.astype(np.int32), high.astype(np.int32))
+        follows, told, self.follows = self.follows, self.entered, False
+        merge([self], [source], 0, 0, 0, 27, False)
+        self.follows, self.entered = follows, told
+        self._cell[self.flat(cells)] &= np.uint16(~_ENTERED & 0xFFFF)
+
     def source_of_ball(self, middle: Array, radius: float, level: int) -> CellSource:
         """Return those cells of a ball that were not seen yet, as seen with some log-odds.
 
@@ -302,8 +353,18 @@ def _send(array: ArrayAny) -> Any:
     return quiet_warp().array(np.ascontiguousarray(array).reshape(-1), device="cpu", copy=False)
 
 
-def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least: int, most: int, hole: int = HOLE) -> ArrayInt:
+def merge(
+    spaces: list[KnownSpace],
+    sources: list[CellSource],
+    known: int,
+    least: int,
+    most: int,
+    hole: int = HOLE,
+    seen_through: bool = True,
+) -> ArrayInt:
     """Put what local maps say into the memories of k flights; how many cells changed, (k,).
+
+    Of each memory `entered` becomes what came into space that rays had passed before.
 
     Args:
         spaces: Memories.
@@ -312,18 +373,24 @@ def merge(spaces: list[KnownSpace], sources: list[CellSource], known: int, least
         least: At or below it is free.
         most: Above it is occupied; in between it stays what it was.
         hole: Free neighbours of 26 that make an unknown cell free; 27: holes stay.
+        seen_through: Whether what is free was seen to be, not supposed.
     """
     if not spaces:
         return np.zeros(0, np.int64)
     address = np.stack([np.append(s.address, np.uint64(c.odds.ctypes.data)) for s, c in zip(spaces, sources, strict=True)])
     sizes = [
-        np.concatenate([s.cells, c.side, c.shift % c.side, c.first, c.last, [0]]) for s, c in zip(spaces, sources, strict=True)
+        np.concatenate([s.cells, c.side, c.shift % c.side, c.first, c.last, [s.follows]])
+        for s, c in zip(spaces, sources, strict=True)
     ]
     result = np.zeros(len(spaces), np.int32)
     ball, ring = spaces[0].ball, spaces[0].ring
     arrays: list[ArrayAny] = [address, np.array(sizes, np.int32), np.stack([s.numbers for s in spaces]), ball, ring]
-    numbers = [len(ball), len(ring), known, least, most, hole]
-    quiet_launch(merge_kernel(), len(spaces), [*(_send(a) for a in arrays), *numbers, _send(result)], "cpu")
+    entered = np.zeros((len(spaces), 1 + 3 * ENTERED_ROOM), np.int32)
+    numbers = [len(ball), len(ring), known, least, most, hole, int(seen_through), ENTERED_ROOM]
+    output = [_send(result), _send(entered)]
+    quiet_launch(merge_kernel(), len(spaces), [*(_send(a) for a in arrays), *numbers, *output], "cpu")
+    for space, found in zip(spaces, entered, strict=True):
+        space.entered = found[1 : 1 + 3 * found[0]].reshape(-1, 3)
     return result.astype(np.int64)
 
 
@@ -377,84 +444,3 @@ class Certifier:
         sent = [_send(self._arrays[name]) for name in names]
         # Recorded: packing arguments anew takes longer than most answers.
         self._command = quiet_launch(certify_kernel(), self._room, sent, "cpu", record=True)
-
-
-# ---- The same, readable ------------------------------------------------------------------------------------------------------
-
-
-class KnownSpaceTwin:
-    """What a memory holds, worked out from the states of all cells.
-
-    Args:
-        space: Of which the states are taken.
-    """
-
-    def __init__(self, space: KnownSpace):
-        self.state, self.space = space.state, space
-
-    def filled(self, first: ArrayLike, last: ArrayLike) -> ArrayInt:
-        """Return the states once holes among the cells from `first` (3,) to before `last` (3,) are filled, one by one."""
-        state = self.state.copy()
-        for x, y, z in np.ndindex(*(np.asarray(last) - np.asarray(first)).tolist()):
-            at: ArrayInt = np.array([x, y, z]) + np.asarray(first)
-            around = state[tuple(slice(max(a - 1, 0), a + 2) for a in at)]
-            if state[tuple(at)] != UNKNOWN or around.size < 27 or (around == OCCUPIED).any():
-                continue
-            if (around == FREE).sum() >= HOLE and self._may_be_hole(state, at):
-                state[tuple(at)] = FREE
-        return state
-
-    @staticmethod
-    def _may_be_hole(state: ArrayInt, at: ArrayInt) -> bool:
-        x, y, z = at
-        return FREE in (state[x, y, z + 1], state[x, y, z - 1], state[x, y + 1, z])
-
-    def blocking(self) -> ArrayInt:
-        """Return what `KnownSpace.blocking` holds."""
-        counts = np.zeros(self.state.shape, np.int64)
-        for cell in np.argwhere(self.state == OCCUPIED):
-            near = cell + self.space.ball
-            near = near[((near >= 0) & (near < self.state.shape)).all(1)]
-            counts[tuple(near.T)] += 1
-        return counts
-
-    def node(self) -> ArrayInt:
-        """Return what `KnownSpace.node` holds, without what is refused."""
-        parts = (self.blocking() > 0, self.state == FREE, self.state == OCCUPIED)
-        return sum(self._by_node(part) << shift for part, shift in zip(parts, (BLOCKED, KNOWN, TAKEN), strict=True))  # type: ignore[return-value]
-
-    def crowd(self) -> ArrayInt:
-        """Return what `KnownSpace.crowd` holds."""
-        taken = self._by_node(self.state == OCCUPIED) > 0
-        counts = np.zeros(taken.shape, np.int64)
-        for node in np.argwhere(taken):
-            near = node + self.space.ring[:, :3]
-            inside = ((near >= 0) & (near < taken.shape)).all(1)
-            counts[tuple(near[inside].T)] += (1 << 16) + self.space.ring[inside, 3]
-        return counts
-
-    def column(self) -> ArrayInt:
-        """Return what `KnownSpace.column` holds."""
-        return (self._by_node(self.state == OCCUPIED) > 0)[:, :, FLOOR:].sum(2)
-
-    def meets(self, point: Array, wide: float, sure: float) -> int:
-        """Return why a ball around a point (3,) is not free; 0: it is.
-
-        Args:
-            point: [m]
-            wide: Radius within which nothing may be occupied [m].
-            sure: And nothing unknown [m].
-        """
-        q = (point - self.space.origin) / self.space.resolution
-        index = [np.arange(size) for size in self.state.shape]
-        gaps = [np.maximum(np.maximum(i - x, x - (i + 1)), 0.0) ** 2 for i, x in zip(index, q, strict=True)]
-        square = (gaps[0][:, None] + gaps[1][None, :])[:, :, None] + gaps[2][None, None, :]
-        h = self.space.resolution
-        if ((self.state == OCCUPIED) & (square < wide * wide / (h * h))).any():
-            return MET
-        return UNSEEN if ((self.state == UNKNOWN) & (square < sure * sure / (h * h))).any() else 0
-
-    def _by_node(self, cells: ArrayBool) -> ArrayInt:
-        x, y, _ = cells.shape
-        padded = np.pad(cells, ((0, x % 2), (0, y % 2), (0, 0))).astype(np.int64)
-        return padded[::2, ::2] + padded[1::2, ::2] + padded[::2, 1::2] + padded[1::2, 1::2]

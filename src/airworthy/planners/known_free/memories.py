@@ -45,6 +45,8 @@ class Memories:
     def __init__(self, mission: Mission, settings: KnownFreeSettings):
         n, c = len(mission.start), settings
         self._levels, self._boxes = levels_of(c), map_boxes(mission, c.maps)
+        rules = Rules.of(c.maps)
+        self._hit = rules.most + rules.miss
         self._ball = ball_cells(c.body, c.maps.resolution)
         self._ring = ring_nodes(c.route.near_radius, c.route.wide_radius, c.maps.resolution)
         self._seen_at_start = c.seen_at_start
@@ -52,6 +54,8 @@ class Memories:
         self._images = np.full(n, -1, np.int64)
         self.thought = np.full(n, -np.inf)
         """When each last had something to think about, (n,) [s]."""
+        self.taken: dict[int, CellSource] = {}
+        """What flights were shown by the images that were put in last."""
 
     def of(self, flight: int) -> KnownSpace:
         """Return what a flight knows; it has seen something."""
@@ -80,7 +84,8 @@ class Memories:
         for flight in new.tolist():
             space = KnownSpace(boxes.origin[flight], boxes.cells[flight], boxes.resolution, self._ball, self._ring)
             self._spaces[flight] = space
-            merge([space], [space.source_of_ball(position[flight], self._seen_at_start, known)], known, least, most)
+            ball = space.source_of_ball(position[flight], self._seen_at_start, known)
+            merge([space], [ball], known, least, most, seen_through=False)
         return new
 
     def see(self, flights: ArrayInt, time: Array, maps: Maps) -> ArrayInt:
@@ -92,7 +97,7 @@ class Memories:
             maps: Of all flights.
         """
         known, least, most = self._levels
-        due, spaces, sources = [], [], []
+        due, spaces, sources, self.taken = [], [], [], {}
         for flight in flights.tolist():
             late = time[flight] - self.thought[flight] >= THINK - 1e-9
             source, images = self._source(maps, flight, late)
@@ -100,6 +105,7 @@ class Memories:
             if source is not None and (fresh or images < 0):
                 spaces.append(self.of(flight))
                 sources.append(source)
+                self.taken[flight] = source
             self._images[flight] = images
             if (fresh or late) and images != 0:
                 due.append(flight)
@@ -114,8 +120,8 @@ class Memories:
         """
         known, _, most = self._levels
         if hasattr(maps, "touched"):
-            odds, side, first, last, images = maps.touched(flight)
-            return CellSource(odds, side, np.zeros(3, np.int32), first, last), images
+            odds, side, first, last, images, time = maps.touched(flight)
+            return CellSource(odds, side, np.zeros(3, np.int32), first, last, self._hit, self._levels[1], time), images
         if not late:
             return None, int(self._images[flight])
         view = maps.view(flight)

@@ -3,7 +3,7 @@
 A memory of the whole area, a route through what is free or unknown, trajectories in the part of it that is known to be free.
 Each trajectory ends at rest in known free space, and is followed to there unless a better one is certified before: without
 another thought nothing is met but what moves, or what the map has wrong. What stays unknown although it was looked at counts
-as blocked.
+as blocked. What moves is followed and foretold; who would come near it flies another way, waits, or gets out of its way.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from airworthy.planners.common.interface import Maps, MapSettings, Mission, Moti
 from airworthy.planners.common.reference import evaluate_polynomial
 from airworthy.planners.known_free.candidates import StoppingCandidates, brakes, candidates, route_speeds, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings, KnownFreeState
-from airworthy.planners.known_free.heading import Headings
+from airworthy.planners.known_free.evading import Evasion, rays_around
+from airworthy.planners.known_free.heading import Headings, yaw_of
 from airworthy.planners.known_free.known_space import MET, UNSEEN, Certifier
 from airworthy.planners.known_free.limits import MotionLimits, limits_of
 from airworthy.planners.known_free.memories import Memories, levels_of
 from airworthy.planners.known_free.motion import StoppingPlans, StoppingTrajectory
+from airworthy.planners.known_free.movers import Look, MoversSeen
 from airworthy.planners.known_free.path import SPACING, eased
 from airworthy.planners.known_free.retreats import Retreats
 from airworthy.planners.known_free.route import RouteSearches
@@ -44,6 +46,8 @@ _GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
 for so long at first nobody looks for another [s]."""
 _STEPS = 6
 """At rest, where nothing farther is certified, so many points of the path are flown at first."""
+_CROSSING = 4.0
+"""Who rests so near something that moves waits for it [m]."""
 _NIMBLE = 15.0
 """Jerk from which on a vehicle follows as the spare for speed supposes [m/s^3]."""
 
@@ -100,6 +104,8 @@ class KnownFreePlanner:
         self._routes = FollowedRoutes(mission.goal, box, c, self._searches)
         self.retreats = Retreats(mission.start)
         self._plans = StoppingPlans(mission.start)
+        self.movers = MoversSeen(n)
+        self._evasion = Evasion(self.movers, self._plans, c.body)
         away = np.asarray(mission.goal) - np.asarray(mission.start)
         self._heading = Headings(np.arctan2(away[:, 1], away[:, 0]), self.limits)
         self.stage = np.full(n, int(KnownFreeState.WAITING), np.int64)
@@ -129,7 +135,11 @@ class KnownFreePlanner:
         free = np.flatnonzero(active & (motion.time >= self._busy - 1e-9))
         self._note_errors(free[self._memories.exist()[free]], motion)
         self._begin(free, motion)
-        for flight in self._memories.see(free, motion.time, maps).tolist():
+        due = self._memories.see(free, motion.time, maps).tolist()
+        for flight, source in self._memories.taken.items():
+            look = Look(motion.position[flight, :2], yaw_of(motion.attitude[flight]), self.config.sight)
+            self.movers.see(flight, float(motion.time[flight]), look, self._memories.of(flight), source)
+        for flight in due:
             self._asked[flight] = motion.time[flight]
             replans[flight] = self._think(flight, float(motion.time[flight]), work)
         return {"work": work, "replans": replans, "state": self.stage.copy()}
@@ -267,7 +277,7 @@ class KnownFreePlanner:
         ahead = plan.points(time - plan.begin, _CLOSE, float(self.limits.speed[flight]))
         first, why = self._certified(flight, [ahead, here[:1], path], (0.98 * c.body, wide, wide), (0.0, sure, sure), work)
         # Where it is already cannot be helped.
-        unsafe = bool(1 < first[0] < len(ahead) and why[0] == MET)
+        unsafe = bool(1 < first[0] < len(ahead) and why[0] == MET) or self._evasion.is_threatened(flight, time)
         if first[1] == 1:
             return unsafe, 1.0, int(first[2]), int(why[2])
         shares = np.array(_RELAXED)
@@ -310,9 +320,16 @@ class KnownFreePlanner:
     def _choose(
         self, flight: int, offered: StoppingCandidates, begin: float, share: float, work: dict[str, Array], most: float = np.inf
     ) -> StoppingTrajectory | None:
-        """Return the first of the candidates that is certified to its rest and costs no more than `most`."""
-        c = self.config
+        """Return the first of the candidates that comes near nothing that moves, is certified to its rest and costs at most
+        `most`."""
         work["polynomials"][flight] += offered.tried
+        offered = self._evasion.spared(flight, offered, begin)
+        return self._first_certified(flight, offered, begin, share, work, most)
+
+    def _first_certified(
+        self, flight: int, offered: StoppingCandidates, begin: float, share: float, work: dict[str, Array], most: float
+    ) -> StoppingTrajectory | None:
+        c = self.config
         # What follows slowly is farther beside its set-point at the same speed.
         slow = min(max(_NIMBLE / float(self.limits.jerk[flight]), 1.0), 2.5)
         excess = np.maximum(offered.speed - c.spare_free_speed / slow, 0.0) * slow
@@ -339,10 +356,23 @@ class KnownFreePlanner:
         """Stop for what is met on the way: as is certified, else as hard as the vehicle can."""
         self.stage[flight] = KnownFreeState.BLOCKED
         self.emergencies[flight] += 1
+        if self._evasion.is_threatened(flight, begin):
+            return self._evade(flight, begin, here, work)
         limits = self.limits.of(flight)
         found = self._choose(flight, brakes(here, limits, 1.3), begin, 0.95, work)
         self._offer(flight, found or brakes(here, limits, 1.3).trajectory(0, begin))
         return 1
+
+    def _evade(self, flight: int, begin: float, here: Array, work: dict[str, Array]) -> int:
+        """Get out of the way of what moves, as far as can be; otherwise go on as before."""
+        c, rays = self.config, rays_around(here[0])
+        free, _ = self._certified(flight, rays, c.body + c.spare, c.body + 0.005, work)
+        offered = self._evasion.ways_out(flight, begin, here, rays, free, self.limits.of(flight))
+        work["polynomials"][flight] += offered.tried
+        found = self._first_certified(flight, offered, begin, 0.95, work, np.inf)
+        if found is not None:
+            self._offer(flight, found)
+        return int(found is not None)
 
     def _offer(self, flight: int, plan: StoppingTrajectory) -> None:
         self._plans.put(flight, plan)
@@ -360,7 +390,8 @@ class KnownFreePlanner:
         away = path[max(at, 0) : 40 + max(at, 0), :2] - here[:2]
         far = np.flatnonzero((away**2).sum(1) > 0.16)
         if len(far):
-            self._heading.look(flight, float(np.arctan2(away[far[0], 1], away[far[0], 0])))
+            ahead = float(np.arctan2(away[far[0], 1], away[far[0], 0]))
+            self._heading.look(flight, self.movers.heading(flight, here, ahead))
 
     def _wait(self, flight: int, here: Array, path: Array, last: int, why: int) -> None:
         """At rest before what is not known to be free: after a while of looking at it go back to see it, or take it as blocked.
@@ -369,6 +400,8 @@ class KnownFreePlanner:
         """
         self.stage[flight] = KnownFreeState.BLOCKED
         if np.linalg.norm(here[1]) > _STILL or self._heading.off(flight) > _ALIGNED:
+            return
+        if self.movers.near(flight, here[0], _CROSSING):
             return
         self._idle[flight] += 0.05
         if self._idle[flight] < self.config.patience:

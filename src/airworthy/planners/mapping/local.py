@@ -223,6 +223,8 @@ class TouchedCells(NamedTuple):
     """(3,) the one behind the last; equal to `first` before the first image."""
     images: int
     """How many images are in it."""
+    time: float = math.nan
+    """When the newest of them was taken, on the flight's clock [s]; NaN where nobody said."""
 
 
 class LocalMaps(CellMaps):
@@ -349,9 +351,8 @@ class LocalMaps(CellMaps):
         low, high = self._bounds[flight]
         seen = high[0] >= 0
         first, last = (low, high) if seen else (np.zeros(3, np.int32), np.zeros(3, np.int32))
-        return TouchedCells(
-            self._odds.numpy()[span], self.boxes.side[flight], first.copy(), last.copy(), int(self._images[flight])
-        )
+        images, time = int(self._images[flight]), float(self._stamps[flight])
+        return TouchedCells(self._odds.numpy()[span], self.boxes.side[flight], first.copy(), last.copy(), images, time)
 
     def state(self, flight: ArrayLike, points: ArrayLike) -> NDArray[np.int8]:
         """Return UNKNOWN, FREE or OCCUPIED, before inflation, at points (k, m, 3) [m]; (k, m). Outside the box: UNKNOWN."""

@@ -1,8 +1,8 @@
 // What one flight knows of its area: UNKNOWN, FREE or OCCUPIED cells, and what a search needs of them, kept up to date with every
 // cell that changes. Twin: known_space.py. A cell has its state in two bits and above them how many occupied cells are nearer to
-// its middle than the body is wide. A node is 2 x 2 x 1 cells: how many of them are blocked, free and occupied.
+// its middle than the body is wide; between them, whether a ray ever passed it, and whether something came into it (`entered`). A node is 2 x 2 x 1 cells: how many of them are blocked, free and occupied.
 struct KnownSpace {
-  enum { UNKNOWN = 0, FREE = 1, OCCUPIED = 2, STATE = 3, COUNT = 4 };
+  enum { UNKNOWN = 0, FREE = 1, OCCUPIED = 2, STATE = 3, WAS_FREE = 4, ENTERED = 8, COUNT = 16 };
   enum { NODE_BLOCKED = 1, NODE_FREE = 1 << 3, NODE_OCCUPIED = 1 << 6, NODE_REFUSED = 1 << 9 };
   enum { NEAR = 1, WIDE = 1 << 16 };
   unsigned short* cell;
@@ -65,6 +65,15 @@ struct KnownSpace {
     if (state == OCCUPIED) block(x, y, z, 1, ball, ball_count, ring, ring_count);
     if (before == OCCUPIED) block(x, y, z, -1, ball, ball_count, ring, ring_count);
     return 1;
+  }
+  // Whether a ray has passed this cell and all around it at some time: what stands there now has come there.
+  INLINE bool was_open(int x, int y, int z) const {
+    if (x < 1 || y < 1 || z < 1 || x >= n[0] - 1 || y >= n[1] - 1 || z >= n[2] - 1) return false;
+    for (int i = x - 1; i <= x + 1; ++i)
+      for (int j = y - 1; j <= y + 1; ++j)
+        for (int k = z - 1; k <= z + 1; ++k)
+          if (!(cell[at(i, j, k)] & WAS_FREE)) return false;
+    return true;
   }
   // Whether an unknown cell has so many free ones around it, and none that is occupied.
   INLINE bool is_hole(int x, int y, int z, int least) const {
