@@ -129,7 +129,7 @@ def test_ways_out_leave_the_way_of_what_comes() -> None:
     evasion = Evasion(seen, plans, 0.3)
     assert not evasion.is_threatened(0, 0.0)
     # It comes from behind and to the left at 1 m/s, and will be there in two seconds.
-    seen.of(0).append(FollowedMover(np.array([[1.5 - 2.0, 5.0 + 0.2], [1.0, 0.0]]), 0.0, 0.0, 0.3))
+    seen.of(0).append(FollowedMover(np.array([[1.5 - 2.0, 5.0 + 0.2], [1.0, 0.0]]), 0.0, 0.0, 0.3, sure=True))
     assert evasion.is_threatened(0, 0.0)
     here = np.stack([START[0], np.zeros(3), np.zeros(3)])
     rays = rays_around(here[0])
@@ -145,7 +145,7 @@ def test_ways_out_leave_the_way_of_what_comes() -> None:
 def test_the_camera_turns_to_what_moves_but_not_from_where_it_flies() -> None:
     seen, here = MoversSeen(1), np.zeros(3)
     assert seen.heading(0, here, 0.3) == 0.3
-    seen.of(0).append(FollowedMover(np.array([[0.0, 3.0], [0.0, 0.0]]), 0.0, 0.0, 0.3))
+    seen.of(0).append(FollowedMover(np.array([[0.0, 3.0], [0.0, 0.0]]), 0.0, 0.0, 0.3, sure=True))
     assert seen.heading(0, here, 0.0) == pytest.approx(0.4)
     assert seen.heading(0, here, 0.9) == pytest.approx(0.9 + np.pi / 2 - 0.9 - 0.4)
     assert seen.heading(0, here, 1.5) == pytest.approx(1.5)

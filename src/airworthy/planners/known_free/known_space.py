@@ -305,9 +305,9 @@ class KnownSpace:
         cells = self._column_of(middle, radius)
         self.block_entered(cells[self._cell[self.flat(cells)] & _ENTERED > 0])
 
-    def block_entered(self, cells: ArrayInt) -> None:
+    def block_entered(self, cells: ArrayInt | NDArray[np.int32]) -> None:
         """Let stand what came into cells (k, 3)."""
-        self._put(cells, True)
+        self._put(np.asarray(cells, np.int64), True)
 
     def _column_of(self, middle: Array, radius: float) -> ArrayInt:
         low = self.cell_at(np.array([*(middle - radius), self.origin[2]]))

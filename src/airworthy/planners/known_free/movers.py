@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
-from airworthy.planners.known_free.known_space import CellSource, KnownSpace
+from airworthy.planners.known_free.known_space import ENTERED_ROOM, CellSource, KnownSpace
 
 __all__ = ["FollowedMover", "Look", "MoversSeen"]
 
@@ -30,8 +30,11 @@ _FIRST = 2.0
 """Deviation of a velocity before anything of it is known [m/s]."""
 _UNSEEN, _STANDS, _FRESH = 3.0, 1.0, 0.2
 """It is given up after so long out of sight; it stands where it was slow for so long, if it was seen so lately [s]."""
-_SLOW, _GONE = 0.15, 0.2
-"""[m/s]; and how far something must have gone until it is sure that it moves [m]."""
+_SLOW, _FAST, _GONE, _EVEN, _LOOKS = 0.15, 0.5, 0.3, 0.8, 5
+"""Slower it stands [m/s]; so fast [m/s], so far [m], so evenly and for so many images it must have gone until it is sure
+that it moves: under an estimate of the own position that drifts by 0.1 m/sqrt(s) all that stands seems to move at 0.2 m/s."""
+_FASTEST = 6.0
+"""[m/s]"""
 _NARROW, _BROAD = 0.1, 0.8
 """Least and most half width that is believed [m]."""
 _WATCHED, _TURN = 6.0, 0.4
@@ -61,12 +64,21 @@ class FollowedMover:
     """(2, 2) of middle and velocity along either axis."""
     moved: float = 0.0
     """When it was last faster than slow [s]."""
-    first: Array | None = None
-    """Where it was measured first, (2,) [m]."""
+    first: tuple[Array, float] | None = None
+    """Where it was measured first, (2,) [m], and when [s]."""
+    broad: int = 0
+    """In so many images in a row it was as broad as a wall."""
+    looks: int = 0
+    """How often it was measured."""
     sure: bool = False
     """Whether it has been seen to move."""
     told: bool = False
     """Whether it has been counted."""
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it is part of something large, or faster than anything that is believed: a wall whose seen part changes."""
+        return self.broad >= 3 or float(np.linalg.norm(self.state[1])) > _FASTEST
 
     def to(self, time: float) -> None:
         """Move on to a time [s]."""
@@ -82,10 +94,19 @@ class FollowedMover:
         self.state = self.state + gain[:, None] * (middle - self.state[0])
         self.covariance = self.covariance - np.outer(gain, self.covariance[0])
         self.radius = max(0.9 * self.radius, radius)
+        self.broad = self.broad + 1 if radius >= _BROAD else 0
         self.seen = self.time
-        self.first = middle if self.first is None else self.first
-        gone, speed = np.linalg.norm(self.state[0] - self.first), np.linalg.norm(self.state[1])
-        self.sure |= bool(gone > _GONE and speed > _SLOW and self.radius < _BROAD)
+        self.looks += 1
+        if self.first is None:
+            self.first = (middle, self.time)
+        self.sure |= self._moves(*self.first)
+
+    def _moves(self, middle: Array, since: float) -> bool:
+        """Return whether it has gone far enough from where it was first, in the direction and about as fast as it goes now."""
+        gone, speed = self.state[0] - middle, float(np.linalg.norm(self.state[1]))
+        far = float(np.linalg.norm(gone))
+        even = far > _EVEN * _FAST * (self.time - since) and float(gone @ self.state[1]) > _EVEN * far * speed
+        return self.looks >= _LOOKS and far > _GONE and speed > _FAST and even and self.radius < _BROAD
 
     def middle(self, time: Array) -> Array:
         """Return where it will be at times (m,), (m, 2) [m]."""
@@ -149,9 +170,13 @@ class MoversSeen:
         """Return what a flight follows."""
         return self._followed[flight]
 
+    def sure(self, flight: int) -> list[FollowedMover]:
+        """Return what a flight follows and has seen to move."""
+        return [mover for mover in self._followed[flight] if mover.sure]
+
     def any(self, flight: int) -> bool:
-        """Return whether a flight follows anything."""
-        return bool(self._followed[flight])
+        """Return whether a flight has seen anything move that it follows."""
+        return any(mover.sure for mover in self._followed[flight])
 
     def see(self, flight: int, time: float, look: Look, space: KnownSpace, source: CellSource) -> None:
         """Take in what an image showed.
@@ -188,6 +213,10 @@ class MoversSeen:
     def _begin(self, flight: int, time: float, look: Look, space: KnownSpace, seen: _SeenCells) -> None:
         """Follow what came and is not followed; what is too little or too broad for that is left to the memory."""
         left = space.entered
+        if len(left) >= ENTERED_ROOM:
+            # So much comes at once only where the estimate of the own position has jumped.
+            space.block_entered(left)
+            return
         followed = self._followed[flight]
         while len(left):
             points = space.origin[:2] + (left[:, :2] + 0.5) * space.resolution
@@ -215,7 +244,8 @@ class MoversSeen:
                 continue
             self.found[flight] += int(mover.sure and not mover.told)
             mover.told = mover.sure
-            if (time - mover.moved > _STANDS and time - mover.seen < _FRESH) or time - mover.seen > _UNSEEN:
+            stands = time - mover.moved > _STANDS and time - mover.seen < _FRESH
+            if stands or time - mover.seen > _UNSEEN or mover.is_none:
                 space.block_around(mover.state[0], mover.radius + _GATE)
             else:
                 kept.append(mover)
@@ -236,7 +266,7 @@ class MoversSeen:
             body: Its radius [m].
         """
         found = np.full(points.shape[:2], np.inf)
-        for mover in self._followed[flight]:
+        for mover in self.sure(flight):
             away = np.linalg.norm(points[..., :2] - mover.middle(time), axis=-1)
             doubt = np.minimum(_SPARE + _DOUBT * np.maximum(time - mover.seen, 0.0), _DOUBT_MOST)
             found = np.minimum(found, away - doubt - mover.radius - body)
@@ -248,7 +278,7 @@ class MoversSeen:
         It turns to the nearest thing within `_WATCHED`, so far that this comes into the image, and no farther than `_TURN`: it
         goes on seeing where it flies to.
         """
-        away = [mover.state[0] - here[:2] for mover in self._followed[flight]]
+        away = [mover.state[0] - here[:2] for mover in self.sure(flight)]
         distance = [float(np.linalg.norm(part)) for part in away]
         if not away or min(distance) > _WATCHED:
             return ahead
@@ -257,8 +287,8 @@ class MoversSeen:
         return ahead + float(np.sign(off) * np.clip(abs(off) - _TURN, 0.0, _TURN))
 
     def near(self, flight: int, here: Array, reach: float) -> bool:
-        """Return whether something that a flight follows is within a distance [m] of a point (3,) on the ground plan."""
-        return any(float(np.linalg.norm(mover.state[0] - here[:2])) < reach for mover in self._followed[flight])
+        """Return whether something that moves is within a distance [m] of a point (3,) on the ground plan."""
+        return any(float(np.linalg.norm(mover.state[0] - here[:2])) < reach for mover in self.sure(flight))
 
 
 def _connected(points: Array) -> ArrayBool:

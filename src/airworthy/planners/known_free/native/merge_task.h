@@ -30,8 +30,9 @@ for (int x = lo[0]; x < hi[0]; ++x)
       const int before = held & KnownSpace::STATE;
       if (before == state) continue;
       const bool comes = before == KnownSpace::FREE && state == KnownSpace::OCCUPIED && space.was_open(x, y, z);
-      if (!comes || !size[15]) changed += space.set(x, y, z, state, ball.data, ball_count, ring.data, ring_count);
-      if (!comes || (size[15] && (held & KnownSpace::ENTERED))) continue;
+      const bool followed = comes && size[15] && (came[0] < room || (held & KnownSpace::ENTERED));
+      if (!followed) changed += space.set(x, y, z, state, ball.data, ball_count, ring.data, ring_count);
+      if (!comes || (followed && (held & KnownSpace::ENTERED))) continue;
       held |= KnownSpace::ENTERED;
       if (came[0] >= room) continue;
       const int at[3] = {x, y, z};
