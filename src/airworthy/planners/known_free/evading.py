@@ -81,7 +81,13 @@ class Evasion:
         return self._movers.any(flight) and not bool(clear_of(self._gap_of_plan(flight, time))[0])
 
     def spared(self, flight: int, offered: StoppingCandidates, begin: float) -> StoppingCandidates:
-        """Return those of what is offered to a flight, from a time on [s], that come near nothing that moves."""
+        """Return those trajectories that come near nothing that moves.
+
+        Args:
+            flight: Whose.
+            offered: To it.
+            begin: When they would begin [s].
+        """
         if not self._movers.any(flight):
             return offered
         return offered.only(np.flatnonzero(clear_of(self._gap(flight, offered.coefficients, offered.duration, begin, begin))))

@@ -273,10 +273,15 @@ class MoversSeen:
         return found
 
     def heading(self, flight: int, here: Array, ahead: float) -> float:
-        """Return where a flight at a point (3,) should look that would look ahead [rad], to keep what moves in its image.
+        """Return where a flight should look to keep what moves in its image [rad].
 
         It turns to the nearest thing within `_WATCHED`, so far that this comes into the image, and no farther than `_TURN`: it
         goes on seeing where it flies to.
+
+        Args:
+            flight: Whose.
+            here: Where it is, (3,) [m].
+            ahead: Where it would look otherwise [rad].
         """
         away = [mover.state[0] - here[:2] for mover in self.sure(flight)]
         distance = [float(np.linalg.norm(part)) for part in away]
@@ -287,7 +292,13 @@ class MoversSeen:
         return ahead + float(np.sign(off) * np.clip(abs(off) - _TURN, 0.0, _TURN))
 
     def near(self, flight: int, here: Array, reach: float) -> bool:
-        """Return whether something that moves is within a distance [m] of a point (3,) on the ground plan."""
+        """Return whether something that a flight has seen to move is near, on the ground plan.
+
+        Args:
+            flight: Whose.
+            here: Where it is, (3,) [m].
+            reach: [m]
+        """
         return any(float(np.linalg.norm(mover.state[0] - here[:2])) < reach for mover in self.sure(flight))
 
 
