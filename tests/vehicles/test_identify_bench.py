@@ -30,6 +30,7 @@ from airworthy.vehicles import (
 )
 from airworthy.vehicles.bench.information import ValueInformation, bench_information, combined_sd
 from airworthy.vehicles.bench.table import bench_table
+from airworthy.vehicles.identification.from_bench import BenchScale, bench_notes
 from airworthy.vehicles.identification.parameters import believed_parameters
 from airworthy.verification.identify_bench import StandTruth, simulated_stand, swing_period
 
@@ -83,6 +84,23 @@ def test_states_are_speeds_by_the_bench(found: Identified) -> None:
     assert made.sources["command_map"].startswith("bench: stand.csv")
     assert "gauge" not in made.sources["rotors.speed_max"]
     assert made.rotors[0].thrust[2] == pytest.approx(0.12 / FULL**2, rel=0.05)
+
+
+def test_what_was_taken_of_the_bench_is_told(found: Identified) -> None:
+    assert any("Columns are guessed" in note for note in found.notes)
+    assert any("rotor states are speeds by its map, at its own supply, no log having any" in note for note in found.notes)
+    assert not any("one of them is wrong" in note for note in found.notes)
+
+
+def test_a_flight_that_contradicts_the_bench_is_told(bench: BenchFit, found: Identified) -> None:
+    item = found.fit.problem.parameters.information[0]
+    other = replace(item, mean=item.mean + np.where(np.array(item.names) == "torque_ratio", math.log(1.25), 0.0))
+    parameters = replace(found.fit.problem.parameters, information=(other,))
+    fit = replace(found.fit, problem=replace(found.fit.problem, parameters=parameters))
+    known = Known(None, frame_vehicle("quad_x:0.028", 1.0), bench=bench)
+    said = [note for note in bench_notes(known, BenchScale(0.6), fit, False) if "one of them is wrong" in note]
+    assert len(said) == 1
+    assert said[0].startswith("With the flights, torque_ratio is 0.8 times what bench: stand.csv")
 
 
 def test_torque_of_the_bench_tells_izz(found: Identified) -> None:

@@ -193,10 +193,9 @@ def _speeds(
     each = np.stack([item.values("speed", columns[c]) for c in item.columns], axis=1)
     running = np.full(len(each), True) if command is None else np.nan_to_num(command) > RUNNING
     named, kept = np.array([shown(c) for c in item.columns]), np.full(each.shape[1], True)
-    with np.errstate(all="ignore"):
-        for k in range(each.shape[1]):
-            middle = _median(each[running, k])
-            kept[k] = math.isfinite(middle) and middle != 0.0 and not _dead(each[:, k])
+    for k in range(each.shape[1]):
+        usual = _median(each[running, k])
+        kept[k] = math.isfinite(usual) and usual != 0.0 and not _dead(each[:, k])
     for k in np.flatnonzero(~kept).tolist():
         said.append(f"Column {named[k]} is dead: it reads 0 or the same while motors run, and is dropped.")
     if not kept.any():

@@ -21,10 +21,14 @@ from airworthy.vehicles.bench.result import SUPPLY_SD
 from airworthy.vehicles.identification.gathering import Gathered, base_of, hover_of
 from airworthy.vehicles.identification.known import Known, Parts, parts_of
 from airworthy.vehicles.identification.measured_speeds import MotorFit
+from airworthy.vehicles.identification.refine import Fit
 from airworthy.vehicles.identification.signals import flight_signals
-from airworthy.vehicles.record import Vehicle
+from airworthy.vehicles.record import UNCERTAIN, Vehicle
 
-__all__ = ["BenchScale", "information_of", "scaled_by_bench", "weighed_by_bench"]
+__all__ = ["BenchScale", "bench_notes", "information_of", "scaled_by_bench", "weighed_by_bench"]
+
+FAR = 3.0
+"""Deviations of what a bench says of a value, beyond which flights contradict it."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,43 @@ def information_of(known: Known, scale: BenchScale, state: float, motors: MotorF
         scaled = spins or scale.source.startswith("believed")
         found.append(motor_information(known.motor, state, spins) if scaled else _ratio_alone(known, state))
     return tuple(item for item in found if item is not None)
+
+
+def bench_notes(known: Known, scale: BenchScale, fit: Fit, speeds: bool) -> list[str]:
+    """Return what was taken of a bench and of names, and where flights are far from them, in words.
+
+    Args:
+        known: With a bench or a motor, or neither.
+        scale: Of rotor states.
+        fit: With what stands beside it.
+        speeds: Whether measured speeds were followed.
+    """
+    said = []
+    if known.bench is not None:
+        bench, name = known.bench, known.bench.source
+        said += [f"{name}: {note}" for note in bench.notes]
+        if scale.source.startswith("bench"):
+            supply = (
+                f"at the {scale.voltage:.3g} V of the flights"
+                if scale.voltage > 0.0
+                else "at its own supply, no log having any"
+            )
+            said.append(f"{name}: rotor states are speeds by its map, {supply} (+-{100.0 * scale.speed_sd:.2g} %).")
+        elif bench.state == "speed" and not speeds:
+            said.append(
+                f"{name} tells thrust over speed, and neither it nor the logs tell speeds of commands: its thrust is unused."
+            )
+    if known.motor is not None:
+        said.append(known.motor.sentence())
+    parameters = fit.problem.parameters
+    for item in parameters.information:
+        for k, value in enumerate(item.names):
+            away = float(fit.theta[parameters.place(value)] - item.mean[k])
+            if abs(away) > FAR * math.sqrt(item.covariance[k, k]):
+                times = f"{math.exp(away):.3g} times what {item.source} says"
+                times = times if UNCERTAIN[value] == "log" else f"{away:+.2g} off what {item.source} says"
+                said.append(f"With the flights, {value} is {times}, over {FAR:g} of its deviations: one of them is wrong.")
+    return said
 
 
 def _ratio_alone(known: Known, state: float) -> ValueInformation:

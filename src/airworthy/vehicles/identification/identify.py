@@ -27,7 +27,13 @@ from airworthy.vehicles.identification.agreement import (
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
 from airworthy.vehicles.identification.descent import compared_descents, descend_by_gradient
 from airworthy.vehicles.identification.excitation import advice, pulled, told_by
-from airworthy.vehicles.identification.from_bench import BenchScale, information_of, scaled_by_bench, weighed_by_bench
+from airworthy.vehicles.identification.from_bench import (
+    BenchScale,
+    bench_notes,
+    information_of,
+    scaled_by_bench,
+    weighed_by_bench,
+)
 from airworthy.vehicles.identification.gathering import (
     Feed,
     Gathered,
@@ -181,6 +187,7 @@ def identify(
         notes.append(sampled.sentence([item.label for item in fit.problem.parameters.items]))
     if motors is not None:
         fit = told_by_speeds(fit, chosen.parameters, motors)
+    notes += bench_notes(known, scale, fit, motors is not None)
     table = _table(fit_to, settled_by(held, begin.lag, begin.delay), fit, begin, told) if held else None
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fit_to, fit)
