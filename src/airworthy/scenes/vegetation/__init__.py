@@ -1,0 +1,1 @@
+"""Trees that grow, undergrowth, and places dressed with them."""
