@@ -172,34 +172,31 @@ def _placement(items: Sequence[Instance], names: Sequence[str]) -> Placement:
 
 
 def _surface_points(scene: Scene, items: Sequence[Instance]) -> Array:
-    """Points (n, 3) spread evenly over the surfaces of instances, those within the scene's bounds."""
+    """Points (n, 3) spread evenly over the surfaces of instances, of those triangles whose middles lie within the bounds."""
     from airworthy.scenes.formats.solids import tessellate
 
     meshes = {name: tessellate(scene.shapes[name]) for name in {item.shape for item in items}}
-    weights = {name: _areas(mesh) for name, mesh in meshes.items()}
-    share = np.array([weights[item.shape].sum() * item.scale**2 for item in items])
-    if not len(items) or not share.sum() > 0.0:
+    low, high = np.asarray(scene.bounds.lower), np.asarray(scene.bounds.upper)
+    corners: list[Array] = []
+    for item in items:
+        box = instance_box(scene.shapes[item.shape], item.position, item.attitude, item.scale)
+        # Most of a wood's leaves are above the heights that are flown at: each triangle is asked, not its tree.
+        if len(meshes[item.shape].faces) and (box[0] <= high).all() and (box[1] >= low).all():
+            mesh = meshes[item.shape]
+            turn = frames.normalize(np.array(item.attitude, float))
+            world = np.asarray(item.position) + item.scale * frames.rotate(turn, mesh.vertices.astype(float))
+            triangles = world[mesh.faces]
+            middle = triangles.mean(1)
+            corners.append(triangles[((middle >= low) & (middle <= high)).all(axis=1)])
+    whole = np.concatenate(corners) if corners else np.zeros((0, 3, 3))
+    area = np.linalg.norm(np.cross(whole[:, 1] - whole[:, 0], whole[:, 2] - whole[:, 0]), axis=-1)
+    if not area.sum() > 0.0:
         return np.zeros((0, 3))
     rng = np.random.default_rng(0)
-    found = []
-    for index, count in enumerate(
-        np.bincount(rng.choice(len(items), _GAP_POINTS, p=share / share.sum()), minlength=len(items))
-    ):
-        item = items[index]
-        mesh, weight = meshes[item.shape], weights[item.shape]
-        face = rng.choice(len(weight), count, p=weight / weight.sum()) if count else np.zeros(0, np.int64)
-        corner = mesh.vertices.astype(float)[mesh.faces[face]]
-        u, v = rng.random((2, count, 1))
-        # Folded over the diagonal: even over the triangle.
-        u, v = np.where(u + v > 1.0, 1.0 - u, u), np.where(u + v > 1.0, 1.0 - v, v)
-        local = corner[:, 0] + u * (corner[:, 1] - corner[:, 0]) + v * (corner[:, 2] - corner[:, 0])
-        turn = frames.normalize(np.array(item.attitude, float))
-        found.append(np.asarray(item.position) + item.scale * frames.rotate(turn, local))
-    points = np.concatenate(found)
-    within = (points >= np.asarray(scene.bounds.lower)) & (points <= np.asarray(scene.bounds.upper))
+    chosen = whole[rng.choice(len(area), _GAP_POINTS, p=area / area.sum())]
+    u, v = rng.random((2, _GAP_POINTS, 1))
+    # Folded over the diagonal: even over the triangle.
+    u, v = np.where(u + v > 1.0, 1.0 - u, u), np.where(u + v > 1.0, 1.0 - v, v)
+    points = chosen[:, 0] + u * (chosen[:, 1] - chosen[:, 0]) + v * (chosen[:, 2] - chosen[:, 0])
+    within = (points >= low) & (points <= high)
     return np.asarray(points[within.all(axis=1)])
-
-
-def _areas(mesh: Mesh) -> Array:
-    corner = mesh.vertices.astype(float)[mesh.faces]
-    return np.asarray(0.5 * np.linalg.norm(np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), axis=-1))

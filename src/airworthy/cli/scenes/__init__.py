@@ -27,6 +27,8 @@ from airworthy.scenes.checking import description
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
 from airworthy.scenes.formats import EXPORTS, export_scene, sample_points, write_pcd, write_points_ply
 from airworthy.scenes.formats.sampling import SPACING
+from airworthy.scenes.vegetation.dressing import dressed, has_dress
+from airworthy.scenes.vegetation.kinds import Season, tree_kind, tree_kinds
 
 EXPORT_RULES = (
     IdleRule(
@@ -57,6 +59,15 @@ RENDER_RULES = (
 """Options of `airworthy scenes render` that change nothing beside the others."""
 ACTOR_RULES = (IdleRule(("time",), lambda config, scene: not scene.actors, "in a scene where nothing moves"),)
 """Of both, by the scene."""
+VEGETATION_RULES = (
+    IdleRule(
+        ("season", "seed", "cell", "columns"),
+        lambda config: config.out is None,
+        "without --out, which draws the sheet",
+        "say where it shall go",
+    ),
+)
+"""Options of `airworthy scenes vegetation` that change nothing beside the others."""
 MATERIAL_RULES = (
     IdleRule(
         ("cell", "columns", "map_size"),
@@ -238,9 +249,34 @@ class RenderSceneConfig(_Named):
     sky: tuple[str, ...] = ()
     """Under this sky by daylight instead of its own, for rgb: noon, morning, evening, dusk, night, overcast, hazy, fog, dust,
     or a time as 2026-06-21T18:30+02:00@47.4,8.5 (latitude, longitude); several make one picture of many."""
+    dress: bool = True
+    """In rgb, let a place wear what it has beside its bare shapes: grown trees in the forests of the benchmark."""
     exposure: str = ""
     """Of rgb: an EV at ISO 100 (15: linear values as they are), or auto, as cameras have it; without it, auto under another
     sky, else 15."""
+
+
+@dataclass(frozen=True)
+class VegetationConfig:
+    """Kinds of trees."""
+
+    names: Positional[tuple[str, ...]] = ()
+    """Names of kinds; none: all of them."""
+    json: bool = False
+    """Print JSON."""
+    out: Path | None = None
+    """Image to write: every kind as the renderer shows it."""
+    season: Season = "summer"
+    """Of the leaves."""
+    seed: int = 0
+    """Of the trees."""
+    cell: Annotated[int, Bound(64, 1024)] = 320
+    """Width of one picture [px]."""
+    columns: Annotated[int, Bound(1, 64)] = 6
+    """Pictures in a row."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "--")
 
 
 @dataclass(frozen=True)
@@ -273,6 +309,7 @@ def main(argv: list[str]) -> int:
         "validate": (ValidateSceneConfig, _validate, "Read a scene of any kind and check it."),
         "export": (ExportSceneConfig, _export, "Write a scene as a model, a point cloud, a Gazebo world or a scene folder."),
         "render": (RenderSceneConfig, _render, "Render a picture of a scene."),
+        "vegetation": (VegetationConfig, _vegetation, "List the kinds of trees, or draw all of them."),
         "materials": (MaterialsConfig, _materials, "List the materials of the library, or draw a contact sheet of them."),
     }
     return run_subcommand(PROG, commands, argv)
@@ -506,9 +543,14 @@ def _render(config: RenderSceneConfig) -> int:
     refuse_idle(config, RENDER_RULES)
     size, scene = (config.width, config.height), _found(config)
     refuse_idle(config, ACTOR_RULES, scene)
+    wears = config.dress and "rgb" in config.channels and has_dress(scene)
+    if wears:
+        # A still image shows no haze, and another sky brings its own.
+        scene = dressed(scene, sky="" if config.sky else "noon", haze=config.quality != "still")
+    exposure = None if wears and not config.exposure else _exposure(config)
     still = _still(config)
     quality = PictureLight.quality if still else config.quality
-    light = PictureLight(quality, config.samples, config.bake, _exposure(config), still)
+    light = PictureLight(quality, config.samples, config.bake, exposure, still)
     made = sky_pictures(scene, _camera(config), size, config.channels, config.time, light, config.sky)
     make_folder(config.out.parent)
     for channel, pixels in made.items():
@@ -541,6 +583,25 @@ def _exposure(config: RenderSceneConfig) -> float | None:
     if not -32.0 <= ev <= 32.0:
         raise AirworthyError(f"--exposure is {text!r}; expected auto, or an EV at ISO 100 from -32 to 32.")
     return ev
+
+
+def _vegetation(config: VegetationConfig) -> int:
+    refuse_idle(config, VEGETATION_RULES)
+    if config.out is not None:
+        check_image(config.out)
+    found = [tree_kind(name) for name in config.names or tree_kinds()]
+    if config.json:
+        emit_json([{key: getattr(item, key) for key in ("name", "summary", "height", "spread", "evergreen")} for item in found])
+    elif config.out is None:
+        rows = [[item.name, item.height, item.spread, item.summary] for item in found]
+        show_table(f"{len(rows)} kinds of trees", ["name", "height [m]", "spread [m]", "what"], rows)
+    if config.out is not None:
+        from airworthy.cli.scenes.vegetation_sheet import write_tree_sheet
+
+        write_tree_sheet([item.name for item in found], config.out, config.season, config.seed, config.cell, config.columns)
+        if not config.json:
+            print(f"Wrote {config.out} ({len(found)} kinds, {config.season}).")
+    return 0
 
 
 def _materials(config: MaterialsConfig) -> int:

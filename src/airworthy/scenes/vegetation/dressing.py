@@ -1,8 +1,8 @@
-"""The forest of the navigation benchmark as a film shows it: grown trees over its trunks, leaves over its hedges, a wood around.
+"""The forest of the navigation benchmark as a film shows it: grown trees over trunks, leaves over hedges, a wood around.
 
-What is hit, ranged and labelled is the scenario's own, to the byte; what is seen are looks (`Scene.looks`). Within the bounds nothing that
-is seen stands farther than 5 cm from what is hit: trunks are straight up to the ceiling and as thick as their cylinders, what lies on the
-ground is flat; ferns and saplings stand beyond the hedge.
+What is hit, ranged and labelled is the scenario's own, to the byte; what is seen are looks (`Scene.looks`). Within the bounds
+nothing that is seen stands farther than 5 cm from what is hit: trunks are straight up to the ceiling and as thick as their
+cylinders, what lies on the ground is flat; ferns and saplings stand beyond the hedge.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Cylinder
 from airworthy.scenes.extent import hidden
 from airworthy.scenes.generators.seeding import generator
-from airworthy.scenes.record import Instance, Scene
+from airworthy.scenes.record import Instance, Material, Scene
 from airworthy.scenes.sky.weather import under_sky, weather_named
 from airworthy.scenes.vegetation.kinds import Season, tree_kind
 from airworthy.scenes.vegetation.planting import FOLIAGE, Planting, about_up, scattered
@@ -32,12 +32,16 @@ _BOLE = {"oak": 0.42, "pine": 0.52}
 """Share of the height below the crown; 0.36 of all others: none hangs into the heights that are flown at."""
 _VARIANTS = 2
 """Different trees of a kind."""
+FOLIAGE_SHADE = "foliage shade"
+"""Material behind the leaves of a hedge."""
 _PANEL = 2.0
 """Width of the pieces of which the leaves on a hedge are made [m]."""
 _BEYOND = 26.0
 """How far the wood reaches beyond the hedge [m]."""
-_HAZE = 0.006
-"""Of the air among trees [1/m]: a contrast is halved after 115 m."""
+_NEAR = 8.0
+"""Trees that stand farther beyond the hedge have the least detail [m]."""
+_HAZE = 0.0012
+"""Of the air among trees [1/m]: a contrast is halved after 580 m. Haze glows in shade as in the sun: more of it looks wrong."""
 
 
 def has_dress(scene: Scene) -> bool:
@@ -45,22 +49,25 @@ def has_dress(scene: Scene) -> bool:
     return scene.name.partition(":")[0] == "forest" and not scene.looks
 
 
-def dressed(scene: Scene, season: Season = "summer", sky: str = "morning") -> Scene:
+def dressed(scene: Scene, season: Season = "summer", sky: str = "noon", haze: bool = True) -> Scene:
     """Return a forest of the benchmark with grown trees, litter, hedges of leaves and a wood around; what is hit stays.
 
     Args:
         scene: As `scene("forest:3")`.
         season: Of the leaves.
-        sky: As `weather_named` has it, with some haze among the trees; "": the scene's own light.
+        sky: As `weather_named` has it; "": the scene's own light.
+        haze: With it, put some between the trees where the weather brings none.
 
     Raises:
         AirworthyError: The scene is no forest of the benchmark, or wears looks already.
     """
     if not has_dress(scene):
-        raise AirworthyError(f"There is no dress for the scene {scene.name!r}; forests of the benchmark have one, as 'forest:3'.")
+        raise AirworthyError(
+            f"There is no dress for the scene {scene.name!r}; forests of the benchmark have one, as 'forest:3'."
+        )
     planting = Planting()
     rng = generator("dressed forest", scene.name, season)
-    ground = planting.material("leaf_litter")
+    ground = planting.material("forest_floor")
     instances = tuple(_instance(scene, item, planting, ground, season, rng) for item in scene.instances)
     _floor(scene, planting, rng)
     _beyond(scene, planting, season, rng)
@@ -68,8 +75,8 @@ def dressed(scene: Scene, season: Season = "summer", sky: str = "morning") -> Sc
     if not sky:
         return made
     weather = weather_named(sky)
-    haze = weather.haze if weather.haze.density > 0.0 else replace(weather.haze, density=_HAZE, height=60.0)
-    return under_sky(made, weather.sky, haze)
+    air = replace(weather.haze, density=_HAZE, height=60.0) if haze and weather.haze.density == 0.0 else weather.haze
+    return under_sky(made, weather.sky, air)
 
 
 def _instance(
@@ -89,15 +96,11 @@ def _instance(
     return item
 
 
-FOLIAGE_SHADE = "foliage shade"
-"""Material behind the leaves of a hedge."""
-
-
 def _tree(item: Instance, radius: float, planting: Planting, season: Season, rng: np.random.Generator) -> None:
     kinds = [kind for kind in _KINDS if radius < 0.42 or kind not in _SLENDER]
     name = kinds[int(rng.random() * len(kinds))]
     kind = tree_kind(name)
-    form = TreeForm(name, int(rng.random() * _VARIANTS), season, bare=_BOLE.get(name, 0.36))
+    form = TreeForm(name, int(rng.random() * _VARIANTS), season, bare=_BOLE.get(name, 0.36), detail=1)
     x, y, _ = item.position
     # The mesh's bole loses 6 % up to the crown: in the middle of the flown heights it is as thick as the cylinder.
     planting.tree(form, (x, y, 0.0), 2.0 * math.pi * rng.random(), 1.015 * radius / (kind.girth * kind.height))
@@ -105,13 +108,11 @@ def _tree(item: Instance, radius: float, planting: Planting, season: Season, rng
 
 def _hedge(item: Instance, box: Box, planting: Planting, rng: np.random.Generator) -> None:
     """Plant leaves on the faces of a wall that look into the area and out of it."""
-    from airworthy.scenes.record import Material
-
     planting.materials.setdefault(FOLIAGE_SHADE, Material((0.018, 0.032, 0.010, 1.0), roughness=1.0))
     hx, hy, hz = (item.scale * half for half in box.half_size)
     along = 0 if hx > hy else 1
     length, thick = (hx, hy) if along == 0 else (hy, hx)
-    pieces = max(int(math.ceil(2.0 * length / _PANEL)), 1)
+    pieces = max(math.ceil(2.0 * length / _PANEL), 1)
     width = 2.0 * length / pieces
     for side in (-1.0, 1.0):
         for k in range(pieces):
@@ -127,7 +128,7 @@ def _hedge(item: Instance, box: Box, planting: Planting, rng: np.random.Generato
 def _floor(scene: Scene, planting: Planting, rng: np.random.Generator) -> None:
     """Strew fallen leaves and low grass over the ground within the bounds, nothing of it higher than 5 cm."""
     low, high = scene.bounds.lower, scene.bounds.upper
-    for x, y in scattered(rng, low, high, 0.85, 9000):
+    for x, y in scattered(rng, low, high, 1.1, 6000):
         seed = int(rng.random() * 5)
         planting.thing(f"litter/{seed}", litter(seed), (FOLIAGE,), (x, y, 0.0), about_up(6.28 * rng.random()))
     for x, y in scattered(rng, low, high, 1.3, 2500):
@@ -140,7 +141,7 @@ def _beyond(scene: Scene, planting: Planting, season: Season, rng: np.random.Gen
     """Let the wood go on beyond the hedge."""
     low, high = np.array(scene.bounds.lower[:2]), np.array(scene.bounds.upper[:2])
     ground = Box((float(high[0] + _BEYOND + 30.0), float(high[1] + _BEYOND + 30.0), 0.5))
-    planting.thing("ground beyond", ground, (planting.material("leaf_litter"),), (0.0, 0.0, -0.52))
+    planting.thing("ground beyond", ground, (planting.material("forest_floor"),), (0.0, 0.0, -0.52))
 
     def outside(points: np.ndarray, margin: float) -> np.ndarray:
         return points[((points < low - margin) | (points > high + margin)).any(1)]
@@ -148,7 +149,9 @@ def _beyond(scene: Scene, planting: Planting, season: Season, rng: np.random.Gen
     for x, y in outside(scattered(rng, low - _BEYOND, high + _BEYOND, 4.2, 900), 2.2):
         name = ("beech", "oak", "maple", "spruce", "spruce", "birch")[int(rng.random() * 6)]
         bare = None if name == "spruce" else 0.2
-        form = TreeForm(name, int(rng.random() * _VARIANTS), season, 0.75, bare, detail=1)
+        # Where trunks and hedge stand before them, few leaves are enough.
+        far = max(low[0] - x, x - high[0], low[1] - y, y - high[1]) > _NEAR
+        form = TreeForm(name, int(rng.random() * _VARIANTS), season, 0.75, bare, 0 if far else 1)
         planting.tree(form, (x, y, 0.0), 6.28 * rng.random(), 0.7 + 0.5 * rng.random())
     for x, y in outside(scattered(rng, low - 6.0, high + 6.0, 1.6, 2500), 1.2):
         if rng.random() < 0.3:
@@ -156,4 +159,6 @@ def _beyond(scene: Scene, planting: Planting, season: Season, rng: np.random.Gen
             planting.tree(form, (x, y, 0.0), 6.28 * rng.random(), 0.6 + 0.7 * rng.random())
         else:
             seed = int(rng.random() * 3)
-            planting.thing(f"fern/{seed}", fern(seed), (FOLIAGE,), (x, y, 0.0), about_up(6.28 * rng.random()), 0.7 + 0.6 * rng.random())
+            planting.thing(
+                f"fern/{seed}", fern(seed), (FOLIAGE,), (x, y, 0.0), about_up(6.28 * rng.random()), 0.7 + 0.6 * rng.random()
+            )

@@ -1,8 +1,8 @@
 """How a tree grows: stems on stems, after Weber and Penn 1995 (Creation and Rendering of Realistic Trees).
 
-From the paper: levels of stems, each a chain of segments; lengths of branches by their height in the crown (ShapeRatio), radii by
-lengths (RatioPower), successive branches turned by 140 degrees about their bearer, angles that change from foot to tip. Ours: bending is a
-pull upwards or downwards and a share of chance, instead of angles about axes; there is no splitting of stems.
+From the paper: levels of stems, each a chain of segments; lengths of branches by their height in the crown (ShapeRatio), radii
+by lengths (RatioPower), successive branches turned by 140 degrees about their bearer, angles that change from foot to tip.
+Ours: bending is a pull upwards or downwards and a share of chance, instead of angles about axes; stems do not split.
 Frame: z up, the foot of the trunk at the origin; metres.
 """
 

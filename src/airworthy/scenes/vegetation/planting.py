@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array
-from airworthy.geometry import Mesh, Shape
+from airworthy.core.arrays import Array, ArrayLike
+from airworthy.geometry import Shape
 from airworthy.scenes.materials.library import with_material
 from airworthy.scenes.record import Instance, Material, Quaternion, Scene, Texture
 from airworthy.scenes.vegetation.kinds import tree_kind
@@ -24,8 +24,9 @@ _DERIVED: dict[str, tuple[str, tuple[float, float, float, float], float, float]]
     # name: recipe, tint, share of the relief, roughness
     "bark_smooth": ("bark_oak", (1.45, 1.50, 1.55, 1.0), 0.22, 0.85),
     "bark_palm": ("bark_oak", (1.35, 1.25, 1.10, 1.0), 0.55, 0.9),
+    "forest_floor": ("leaf_litter", (0.66, 0.62, 0.58, 1.0), 1.0, 0.0),
 }
-"""Barks made of others of the library: a beech's is grey and hardly furrowed."""
+"""Surfaces made of others of the library: a beech's bark is grey and smooth, what lies under trees damp."""
 _MAP_SIZE = 512
 
 
@@ -91,13 +92,13 @@ class Planting:
     def joined(self, scene: Scene, looks: bool = True) -> Scene:
         """Return a scene with the plants: as looks, or as things that are hit as well."""
         items = tuple(self.items)
-        added = {"looks": scene.looks + items} if looks else {"instances": scene.instances + items}
         return replace(
             scene,
             shapes={**scene.shapes, **self.shapes},
             materials={**scene.materials, **self.materials},
             textures={**scene.textures, **self.textures},
-            **added,
+            looks=scene.looks + items if looks else scene.looks,
+            instances=scene.instances if looks else scene.instances + items,
         )
 
 
@@ -107,7 +108,12 @@ def about_up(yaw: float) -> Quaternion:
 
 
 def scattered(
-    rng: np.random.Generator, lower: Sequence[float], upper: Sequence[float], apart: float, tries: int, avoid: Iterable[Array] = ()
+    rng: np.random.Generator,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    apart: float,
+    tries: int,
+    avoid: Iterable[Array] = (),
 ) -> Array:
     """Return points (n, 2) in a rectangle, no two nearer than a distance: dart throwing, on a grid of cells of half that.
 
@@ -126,15 +132,8 @@ def scattered(
     cell = apart / math.sqrt(2.0)
     taken: dict[tuple[int, int], Array] = {}
     for dart in darts:
-        x, y = int(math.floor(dart[0] / cell)), int(math.floor(dart[1] / cell))
+        x, y = math.floor(dart[0] / cell), math.floor(dart[1] / cell)
         near = (taken.get((x + dx, y + dy)) for dx in (-2, -1, 0, 1, 2) for dy in (-2, -1, 0, 1, 2))
         if all(other is None or ((other - dart) ** 2).sum() >= apart * apart for other in near):
             taken[x, y] = dart
     return np.array(list(taken.values())).reshape(-1, 2)
-
-
-def without_leaves(mesh: Mesh) -> Mesh:
-    """Return the faces of the first material alone."""
-    assert mesh.face_material is not None
-    kept = mesh.face_material == 0
-    return Mesh(mesh.vertices, mesh.faces[kept], mesh.normals, mesh.uv, mesh.colors, mesh.face_material[kept])

@@ -1,8 +1,8 @@
 """Trees as meshes: bark around the stems, a kite for each leaf or tuft of needles, shades of light and age in their colours.
 
-Leaves are triangles, not cut-outs of cards: they cast their own shadow for every ray, and no ray has to be traced a second time through
-a hole. Their vertex normals are bent outwards, as those of the crown's surface, so that a crown is shaded as one thing (a usual device of
-games and films; ours is the share).
+Leaves are triangles, not cut-outs of cards: they cast their own shadow for every ray, and no ray has to be traced a second time
+through a hole. Their vertex normals are bent outwards, as those of the crown's surface, so that a crown is shaded as one thing
+(a usual device of games and films; ours is the share).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ __all__ = ["BARK", "LEAVES", "TreeForm", "tree_mesh"]
 
 BARK, LEAVES = 0, 1
 """Numbers of the materials of a tree's faces."""
-_SIDES = (14, 7, 4, 3)
+_SIDES = (24, 7, 4, 3)
 """Of the tubes around stems by level."""
 _BARK_TILE = 0.9
 """Of the bark's maps [m]."""
 _BENT = 0.75
 """Share of the crown's own normal in those of leaves."""
 _THROUGH = 1.4
-"""Light that leaves send on over what they reflect: they let about half as much through (CLM: 0.05 beside 0.10 in the visible band),
-which the renderer does not follow; in the mean over a crown it is the same."""
-_FLARE, _FLARE_HEIGHT = 0.045, 0.22
+"""Light that leaves send on over what they reflect: they let about half as much through (CLM: 0.05 beside 0.10 in the visible
+band), which the renderer does not follow; in the mean over a crown it is the same."""
+_FLARE, _FLARE_HEIGHT = 0.028, 0.22
 """How far roots stand out at the ground, and over which height they end [m]."""
 
 
@@ -52,17 +52,17 @@ class TreeForm:
     bare: float | None = None
     """Share of the height without branches; None: as a tree in the open."""
     detail: int = 2
-    """2: for a look from near; 1: a third of the leaves, twice as large, no twigs; 0: a fifteenth, for the far side."""
+    """2: for a look from near; 1: fewer leaves, half as large again, no twigs; 0: a tenth, for what is far."""
 
     def __post_init__(self) -> None:
         if not (0.1 <= self.age <= 1.2 and self.detail in (0, 1, 2) and (self.bare is None or 0.0 <= self.bare < 0.95)):
             raise AirworthyError(
-                f"A tree of age {self.age}, detail {self.detail} and bare to {self.bare} was asked for; expected an age of 0.1 to 1.2,"
-                " a detail of 0, 1 or 2 and a bare share below 0.95."
+                f"A tree of age {self.age}, detail {self.detail} and bare to {self.bare} was asked for; expected an age of"
+                " 0.1 to 1.2, a detail of 0, 1 or 2 and a bare share below 0.95."
             )
 
 
-_DETAILS = {2: (3, 1.0, 1.0), 1: (2, 0.30, 1.75), 0: (2, 0.07, 3.4)}
+_DETAILS = {2: (3, 1.0, 1.0), 1: (2, 0.40, 1.5), 0: (1, 0.10, 2.9)}
 """By detail: levels of branches that are drawn, share of the leaves, and how much larger these are."""
 
 
@@ -177,7 +177,13 @@ def _ring_faces(count: int, places: int, across: int) -> ArrayInt:
 
 
 def _leaves(
-    kind: TreeKind, twigs: Stems, color: tuple[float, ...], share: float, larger: float, season: Season, rng: np.random.Generator
+    kind: TreeKind,
+    twigs: Stems,
+    color: tuple[float, ...],
+    share: float,
+    larger: float,
+    season: Season,
+    rng: np.random.Generator,
 ) -> _Part:
     """Return the leaves of a crown."""
     count = max(int(kind.leaf.count * share), 1)

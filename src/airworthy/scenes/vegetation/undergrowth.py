@@ -1,7 +1,7 @@
-"""What grows and lies on the ground: tufts of grass, ferns, fallen leaves and twigs, stones, trunks; small meshes to be instanced.
+"""What grows and lies on the ground: grass, ferns, fallen leaves and twigs, stones, trunks; small meshes to be instanced.
 
-All stand on z = 0 at the origin, z up, metres; sizes are the functions' arguments. Blades and leaves are triangles with colours of their
-vertices, as those of trees (`tree.py`).
+All stand on z = 0 at the origin, z up, metres; sizes are the functions' arguments. Blades and leaves are triangles with colours
+of their vertices, as those of trees (`tree.py`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def grass_tuft(seed: int, height: float = 0.3, radius: float = 0.35, blades: int
     up = np.array([0.0, 0.0, 1.0])
     middle = foot + tall * (0.62 * up + 0.30 * bend * lean)
     tip = foot + tall * ((1.0 - 0.45 * bend) * up + bend * lean)
-    points = np.stack([foot - width * side, foot + width * side, middle - 0.8 * width * side, middle + 0.8 * width * side, tip], 1)
+    points = np.stack(
+        [foot - width * side, foot + width * side, middle - 0.8 * width * side, middle + 0.8 * width * side, tip], 1
+    )
     first = 5 * np.arange(blades)[:, None]
     faces = np.concatenate([first + np.array([row]) for row in ([0, 1, 3], [0, 3, 2], [2, 3, 4])])
     normals = np.repeat(_unit(0.8 * up + 0.4 * np.cross(side, up)), 5, axis=0)
@@ -86,7 +88,12 @@ def fern(seed: int, height: float = 0.7) -> Mesh:
     parts = []
     for hand in (-1.0, 1.0):
         along = _unit(hand * side + 0.35 * ahead - 0.15 * up)
-        corners = [spine, spine + 0.4 * long * along + broad * ahead, spine + long * along, spine + 0.4 * long * along - broad * ahead]
+        corners = [
+            spine,
+            spine + 0.4 * long * along + broad * ahead,
+            spine + long * along,
+            spine + 0.4 * long * along - broad * ahead,
+        ]
         parts.append(np.stack(corners, axis=2))
     points = np.concatenate(parts, axis=1).reshape(-1, 3)
     first = 4 * np.arange(len(points) // 4)[:, None]
@@ -120,7 +127,9 @@ def litter(seed: int, radius: float = 0.8, leaves: int = 170, twigs: int = 6, hi
     ahead = _unit(np.cross(face, np.stack([np.cos(turn), np.sin(turn), np.zeros(count)], -1)))
     across = np.cross(face, ahead)
     curl = (0.25 * (rng.random(count) - 0.2))[:, None] * wide * np.array([0.0, 0.0, 1.0])
-    points = np.stack([foot - 0.5 * size * ahead, foot + wide * across + curl, foot + 0.5 * size * ahead, foot - wide * across + curl], 1)
+    points = np.stack(
+        [foot - 0.5 * size * ahead, foot + wide * across + curl, foot + 0.5 * size * ahead, foot - wide * across + curl], 1
+    )
     points[..., 2] = np.clip(points[..., 2], 0.002, highest)
     first = 4 * np.arange(count)[:, None]
     faces = np.concatenate([first + np.array([row]) for row in ([0, 2, 1], [0, 3, 2])])
@@ -184,7 +193,9 @@ def stone(seed: int, size: float = 0.4) -> Mesh:
     flat = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     kept = np.linalg.norm(flat, axis=1) > 1e-9
     faces, flat = faces[kept], flat[kept]
-    normals = np.stack([np.bincount(faces.reshape(-1), np.repeat(flat[:, k], 3), len(points)) for k in range(3)], -1)
+    corners = faces.reshape(-1)
+    summed = [np.bincount(corners, np.repeat(flat[:, k], 3), len(points)) for k in range(3)]
+    normals: Array = np.stack(summed, -1).astype(np.float64)
     moss = np.clip(_unit(normals)[:, 2:] - 0.45, 0.0, 1.0)
     color = (1.0 - moss) * np.array([0.9, 0.88, 0.84]) + moss * np.array([0.35, 0.55, 0.18])
     rgba = np.concatenate([np.clip(color, 0.0, 1.0), np.ones((len(points), 1))], axis=1)

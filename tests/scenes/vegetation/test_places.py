@@ -1,0 +1,97 @@
+"""The dressed forest, and the woodland: what is hit stays as it was, and what is seen lies close to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from airworthy.core.errors import AirworthyError
+from airworthy.geometry import RayTable, cast
+from airworthy.geometry.distance import clearance
+from airworthy.geometry.occupancy import voxelize
+from airworthy.rendering import render
+from airworthy.scenes import SceneBatch, check_scene, findings, scene, scene_digest
+from airworthy.scenes.extent import LOOK_GAP_MAX, look_gap
+from airworthy.scenes.vegetation.dressing import dressed, has_dress
+from airworthy.scenes.viewpoints import Viewpoint, look_at
+
+BARE = scene("forest:3")
+DRESSED = dressed(BARE)
+
+
+def eye(w: int, h: int) -> tuple[RayTable, np.ndarray, np.ndarray]:
+    view = Viewpoint(np.array([-20.0, -6.0, 1.6]), look_at((-20.0, -6.0, 1.6), (0.0, 2.0, 2.0)), 1.2)
+    return RayTable(*view.rays(w, h), axis=(0.0, 0.0, 1.0)), view.position[None], view.attitude[None]
+
+
+def test_nothing_that_is_hit_changes_by_a_bit() -> None:
+    """Occupancy, distances and every geometric channel of the benchmark's forest, dressed and bare."""
+    both = [SceneBatch(place).geometry for place in (BARE, DRESSED)]
+    lower, upper = np.array(BARE.bounds.lower) - 1.0, np.array([31.0, 21.0, 12.0])
+    cells = [voxelize(geometry, 0, lower, upper, 0.2) for geometry in both]
+    assert cells[0].any()
+    assert cells[0].tobytes() == cells[1].tobytes()
+    points = np.random.default_rng(5).uniform(BARE.bounds.lower, BARE.bounds.upper, (500, 3))
+    near = [clearance(geometry, points, np.zeros(500, np.int32)) for geometry in both]
+    np.testing.assert_array_equal(near[0].distance, near[1].distance)
+    table, where, turned = eye(64, 48)
+    channels = ("depth", "range", "instance_id", "semantic_id", "normal_world")
+    seen = [cast(geometry, table, where, turned, channels=channels) for geometry in both]
+    for name in channels:
+        assert seen[0][name].tobytes() == seen[1][name].tobytes()
+    assert [len(place.instances) for place in (BARE, DRESSED)] == [len(BARE.instances)] * 2
+
+
+def test_a_forest_that_wears_nothing_keeps_its_digest() -> None:
+    assert not BARE.looks
+    assert scene_digest(scene("forest:3")) == scene_digest(BARE) != scene_digest(DRESSED)
+
+
+@pytest.mark.slow
+def test_what_is_seen_lies_within_five_centimetres_of_what_is_hit() -> None:
+    gap = look_gap(DRESSED)
+    assert len(gap.hidden) > 500
+    assert len(gap.shown) > 500
+    assert gap.hidden.max() <= LOOK_GAP_MAX
+    assert gap.shown.max() <= LOOK_GAP_MAX
+
+
+def test_colours_see_trees_where_depth_sees_cylinders() -> None:
+    table, where, turned = eye(96, 64)
+    found = render(SceneBatch(DRESSED), table, where, turned, channels=("albedo", "semantic_id"))
+    bare = render(SceneBatch(BARE), table, where, turned, channels=("albedo",))
+    assert (found["albedo"] != bare["albedo"]).any(-1).mean() > 0.9
+    trunk = found["semantic_id"][0] == 2
+    # Bark is no leaf: at trunks below the ceiling red is above blue, and nothing is sky.
+    low = trunk & (np.arange(64)[:, None] > 40)
+    assert low.sum() > 50
+    assert (found["albedo"][0][low].sum(-1) > 0.0).all()
+
+
+def test_only_forests_have_a_dress_and_wear_one() -> None:
+    assert has_dress(BARE)
+    assert not has_dress(DRESSED)
+    with pytest.raises(AirworthyError, match="no dress"):
+        dressed(DRESSED)
+    with pytest.raises(AirworthyError, match="forest:3"):
+        dressed(scene("maze:1"))
+    plain = dressed(BARE, sky="")
+    assert plain.sky == BARE.sky
+    assert plain.lights == BARE.lights
+
+
+@pytest.mark.slow
+def test_a_woodland_is_sound_and_a_function_of_its_name() -> None:
+    wood = scene("woodland:2")
+    assert not [item for item in findings(wood) if item.fatal], check_scene(wood)
+    assert wood.facts["trees"] > 100
+    assert scene_digest(replace(wood)) == scene_digest(wood)
+    again = scene("woodland:2")
+    assert again.looks == wood.looks
+    assert again.instances == wood.instances
+    for one, other in zip(wood.shapes.values(), again.shapes.values(), strict=True):
+        np.testing.assert_array_equal(one.vertices, other.vertices)  # type: ignore[union-attr]
+    assert {item.semantic for item in wood.instances} == {"ground", "tree"}
+    assert all(item.collide for item in wood.instances)
