@@ -398,7 +398,13 @@ def seen_by_colors(batch: SceneBatch) -> SceneBatch:
 
 
 def renumbered(cameras: Cameras, batch: SceneBatch, seen: SceneBatch) -> Cameras:
-    """Return cameras whose ignored instances are numbered as in another view of their batch (`SceneBatch.rendered`)."""
+    """Return cameras whose ignored instances are numbered as in another view of their batch (`SceneBatch.rendered`).
+
+    Args:
+        cameras: Of the batch.
+        batch: As it was asked.
+        seen: As colours see it.
+    """
     first = batch.geometry.dynamic_start
     shift = seen.geometry.dynamic_start - first
     if not shift or not (cameras.rows["ignore"] >= first).any():

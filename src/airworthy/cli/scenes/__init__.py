@@ -545,8 +545,8 @@ def _render(config: RenderSceneConfig) -> int:
     refuse_idle(config, ACTOR_RULES, scene)
     wears = config.dress and "rgb" in config.channels and has_dress(scene)
     if wears:
-        # A still image shows no haze, and another sky brings its own.
-        scene = dressed(scene, sky="" if config.sky else "noon", haze=config.quality != "still")
+        # Another sky that is asked for brings air of its own.
+        scene = dressed(scene, sky="" if config.sky else "noon")
     exposure = None if wears and not config.exposure else _exposure(config)
     still = _still(config)
     quality = PictureLight.quality if still else config.quality

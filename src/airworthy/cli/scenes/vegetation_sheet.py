@@ -59,7 +59,7 @@ def _picture(name: str, season: Season, seed: int, size: tuple[int, int]) -> Arr
     )
     ground = Instance("meadow", (0.0, 0.0, -0.5), materials=("ground",), semantic="ground")
     place = under_sky(planting.joined(replace(meadow, instances=(ground,))), weather_named("noon").sky)
-    high = max(kind.height, 1.15 * kind.spread)
+    high = max(1.06 * kind.height, 1.15 * kind.spread, kind.height + 3.0)
     # From the sunny side, at the height of the eyes of someone who stands there.
     eye = np.array([-1.12 * high, 0.80 * high, 1.7])
     view = Viewpoint(eye, look_at(eye, np.array([0.0, 0.0, 0.53 * kind.height])), 0.84)

@@ -49,14 +49,13 @@ def has_dress(scene: Scene) -> bool:
     return scene.name.partition(":")[0] == "forest" and not scene.looks
 
 
-def dressed(scene: Scene, season: Season = "summer", sky: str = "noon", haze: bool = True) -> Scene:
+def dressed(scene: Scene, season: Season = "summer", sky: str = "noon") -> Scene:
     """Return a forest of the benchmark with grown trees, litter, hedges of leaves and a wood around; what is hit stays.
 
     Args:
         scene: As `scene("forest:3")`.
         season: Of the leaves.
-        sky: As `weather_named` has it; "": the scene's own light.
-        haze: With it, put some between the trees where the weather brings none.
+        sky: As `weather_named` has it, with a little haze where it brings none; "": the scene's own light.
 
     Raises:
         AirworthyError: The scene is no forest of the benchmark, or wears looks already.
@@ -75,7 +74,7 @@ def dressed(scene: Scene, season: Season = "summer", sky: str = "noon", haze: bo
     if not sky:
         return made
     weather = weather_named(sky)
-    air = replace(weather.haze, density=_HAZE, height=60.0) if haze and weather.haze.density == 0.0 else weather.haze
+    air = replace(weather.haze, density=_HAZE, height=60.0) if weather.haze.density == 0.0 else weather.haze
     return under_sky(made, weather.sky, air)
 
 
