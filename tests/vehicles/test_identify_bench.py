@@ -1,4 +1,4 @@
-"""Benches, names of motors, pendulums and drawings beside flights: what joins a fit, and what its record says of it."""
+"""Benches, names of motors, pendulums and CAD models beside flights: what joins a fit, and what its record says of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airworthy.vehicles import (
     Identified,
     Known,
     MeasuredValue,
-    drawn_inertia,
+    cad_inertia,
     fit_bench,
     frame_vehicle,
     identify,
@@ -208,16 +208,28 @@ def test_pendulums_that_cannot_be(changed: dict[str, object], said: str) -> None
         two_wire_inertia(**(given | changed))  # type: ignore[arg-type]
 
 
-def test_a_drawing_is_a_prior_of_15_percent(tmp_path: Path) -> None:
-    drawn = frame_vehicle("quad_x:0.028", 0.025)
-    drawn = replace(drawn, inertia=(1.4e-5, 1.5e-5, 2.6e-5, 0.0, 0.0, 0.0))
-    path = tmp_path / "drawn.toml"
-    write_vehicle(replace(drawn, name="drawn"), path)
-    numbers = drawn_inertia(path, (0.027, 0.0001))
+def test_a_cad_model_is_a_prior_of_15_percent(tmp_path: Path) -> None:
+    model = frame_vehicle("quad_x:0.028", 0.025)
+    model = replace(model, inertia=(1.4e-5, 1.5e-5, 2.6e-5, 0.0, 0.0, 0.0))
+    path = tmp_path / "model.toml"
+    write_vehicle(replace(model, name="model"), path)
+    numbers = cad_inertia(path, (0.027, 0.0001))
     assert numbers["inertia.xx"].value == pytest.approx(1.4e-5 * 0.027 / 0.025)
     assert numbers["inertia.zz"].sd == pytest.approx(0.15 * numbers["inertia.zz"].value)
     with pytest.raises(AirworthyError, match="is it the same vehicle"):
-        drawn_inertia(path, (0.27, 0.001))
+        cad_inertia(path, (0.27, 0.001))
+    # Two balls of 10 g on a rod along y, 40 mm from the middle: parallel axes (Steiner).
+    ball = '<inertial><mass value="0.010"/><inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" ixz="0" iyz="0"/></inertial>'
+    arms = "".join(
+        f'<link name="{n}">{ball}</link><joint name="to_{n}" type="fixed"><parent link="base"/><child link="{n}"/>'
+        f'<origin xyz="0 {y} 0"/></joint>'
+        for n, y in (("left", 0.04), ("right", -0.04))
+    )
+    urdf = tmp_path / "frame.urdf"
+    urdf.write_text(f'<robot name="frame"><link name="base">{ball}</link>{arms}</robot>')
+    found = cad_inertia(urdf, (0.027, 0.0001))
+    assert found["inertia.yy"].value == pytest.approx(0.9 * 3e-6)
+    assert found["inertia.xx"].value == pytest.approx(0.9 * (3e-6 + 2.0 * 0.010 * 0.04**2))
 
 
 def test_any_number_with_an_error_may_be_measured() -> None:
@@ -250,12 +262,12 @@ def test_the_commands_lead_from_a_stand_to_a_vehicle(tmp_path: Path, flight: Log
     assert page.count("<svg") == 5
     assert "http://" not in page.replace("http://www.w3.org", "")
     write_log(flight, log)
-    write_vehicle(replace(frame_vehicle("quad_x:0.028", 0.027), name="drawn"), tmp_path / "drawn.toml")
+    write_vehicle(replace(frame_vehicle("quad_x:0.028", 0.027), name="model"), tmp_path / "model.toml")
     argv = ["vehicles", "identify", str(log), "--frame", "quad_x:0.028", "--bench", str(curves), "--quick", "--out", str(out)]
-    assert main([*argv, "--inertia-from", str(tmp_path / "drawn.toml"), "--json"]) == 0
+    assert main([*argv, "--inertia-from", str(tmp_path / "model.toml"), "--json"]) == 0
     kept = json.loads(capsys.readouterr().out)
     assert next(v for v in kept["values"] if v["name"] == "mass")["word"] == "identified"
-    assert next(v for v in kept["values"] if v["name"] == "inertia_xx")["beside"] == "drawing: drawn.toml"
+    assert next(v for v in kept["values"] if v["name"] == "inertia_xx")["beside"] == "CAD: model.toml"
     assert "bench: stand.csv" in out.read_text()
 
 

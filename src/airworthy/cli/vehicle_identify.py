@@ -32,7 +32,7 @@ from airworthy.vehicles import (
     write_vehicle,
 )
 from airworthy.vehicles.bench.fit import bench_of
-from airworthy.vehicles.identification.drawings import drawn_inertia
+from airworthy.vehicles.identification.cad import cad_inertia
 from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured, parts_of
 from airworthy.vehicles.identification.published import PublishedFit, identify_published
 from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
@@ -76,7 +76,7 @@ class IdentifyConfig:
     voltage: float | None = None
     """Supply under load [V], for --rotor; None: the median that the first log with one measured."""
     inertia_from: Path | None = None
-    """URDF, or vehicle TOML, of a drawing: its moments of inertia, taken to the weighed mass, are a prior with 15 %."""
+    """URDF, or vehicle TOML, of a CAD model: its moments of inertia, taken to the weighed mass, are a prior with 15 %."""
     free: tuple[str, ...] = ()
     """Values that are fitted although the logs hardly tell them, by name (thrust_linear, damping, ...)."""
     fix: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ def _known(config: IdentifyConfig) -> Known:
     weighed = None if mass is None else (mass.value, mass.sd)
     bench = None if config.bench is None else bench_of(config.bench, config.bench_map)
     if config.inertia_from is not None:
-        numbers = drawn_inertia(config.inertia_from, weighed) | numbers
+        numbers = cad_inertia(config.inertia_from, weighed) | numbers
     return Known(weighed, vehicle, numbers, fixed, config.free, _order(config.order), bench)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airworthy.vehicles.bench.result import BenchFit, read_bench_fit, write_bench_fit
     from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque
     from airworthy.vehicles.files import read_vehicle, write_vehicle
-    from airworthy.vehicles.identification.drawings import drawn_inertia
+    from airworthy.vehicles.identification.cad import cad_inertia
     from airworthy.vehicles.identification.identify import identify
     from airworthy.vehicles.identification.known import Known, MeasuredValue, frame_vehicle
     from airworthy.vehicles.identification.result import Identified, IdentifiedValue
@@ -58,7 +58,7 @@ __all__ = [
     "Battery", "BenchFit", "CollisionBody", "Disturbance", "Drag", "Draws", "Drift", "Identified", "IdentifiedValue",
     "Indicators", "Joint", "Known", "Link", "LinkShape", "MeasuredValue", "MotorPrior", "PendulumInertia", "Rotor",
     "RotorResponse", "SensorMount", "Trim", "Uncertainty", "Vehicle", "VoltageChain", "WatchedVehicle", "WrenchNoise",
-    "articulated", "articulated_names", "check", "control_effectiveness", "drawn_inertia", "fit_bench", "frame_vehicle",
+    "articulated", "articulated_names", "cad_inertia", "check", "control_effectiveness", "fit_bench", "frame_vehicle",
     "frozen", "hover_speed", "hover_trim", "identify", "import_urdf", "indicators", "inertia_matrix", "linear_drag",
     "motor_prior", "named_vehicle", "pushes_sideways", "read_bench_fit", "read_vehicle", "rotor_state_for_thrust",
     "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "two_wire_inertia", "upright", "vehicle",

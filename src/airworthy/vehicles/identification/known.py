@@ -71,7 +71,7 @@ class MeasuredValue:
     value: float
     sd: float
     source: str = ""
-    """Where it comes from, where it is a prior rather than measured: "CAD frame.urdf"."""
+    """Where it comes from, where it is a prior rather than measured: "CAD: frame.urdf"."""
 
     def __post_init__(self) -> None:
         check_fields(self, "MeasuredValue.")
