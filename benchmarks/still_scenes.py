@@ -226,6 +226,26 @@ def foliage() -> StillScene:
     return StillScene(scene, _view((0.3, -4.5, 2.2), (0.0, 0.2, 1.0), 0.9))
 
 
+def glass() -> StillScene:
+    """Return things behind panes, one of which mirrors at a flat angle, under a sun 30 times as wide as the real one.
+
+    Mitsuba looks for lamps past glass by chance alone: a small sun would be single bright pixels there.
+    """
+    shapes, materials, floor = _floor(Material(GREY), wall=Material((0.7, 0.5, 0.3, 1.0)))
+    more, things = _things()
+    card = np.array([[-1.0, 0.0, -1.0], [1.0, 0.0, -1.0], [1.0, 0.0, 1.0], [-1.0, 0.0, 1.0]])
+    shapes["pane"] = Mesh(card, np.array([[0, 1, 2], [0, 2, 3]]))
+    materials["clear"] = Material((1.0, 1.0, 1.0, 1.0), transmission=1.0)
+    materials["green"] = Material((0.5, 0.9, 0.6, 1.0), transmission=0.9, ior=1.7)
+    panes = (
+        Instance("pane", (-1.1, -0.8, 1.0), (0.0, 0.0, 0.3, float(np.sqrt(0.91))), materials=("green",)),
+        Instance("pane", (1.5, -1.2, 1.0), (0.0, 0.0, -0.55, float(np.sqrt(1.0 - 0.55**2))), materials=("clear",)),
+    )
+    light = Sun((0.62, 0.45, -0.64), irradiance=2.5)
+    scene = Scene("glass", {**shapes, **more}, materials, instances=(*floor, *things, *panes), lights=(light,))
+    return StillScene(scene, OUTSIDE, 0.15, False)
+
+
 SCENES: dict[str, Callable[[], StillScene]] = {
-    one.__name__: one for one in (box, furnace, sun, lamps, area, sky, metals, mirror, texture, foliage)
+    one.__name__: one for one in (box, furnace, sun, lamps, area, sky, metals, mirror, texture, foliage, glass)
 }

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.still_scenes import SCENES
 
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.geometry import Box, RayTable, Shape
+from airworthy.geometry import Box, Mesh, RayTable, Shape
 from airworthy.optics.tone import display_from_linear
 from airworthy.rendering import BakeSettings, image_psnr, quality_options, shading, use_baked
 from airworthy.rendering.images import render
@@ -141,3 +141,31 @@ def test_qualities_have_names_and_options_bounds() -> None:
     for wrong in ({"light_rays": -1}, {"gloss_rays": 1000}, {"sun_angle": 1.0}):
         with pytest.raises(AirworthyError, match="expected 0 to 256"):
             ShadingOptions(**wrong)
+
+
+def test_a_pane_mirrors_lets_pass_and_tints_in_every_quality() -> None:
+    """At right angles a sheet of n = 1.5 mirrors 2 R / (1 + R), R = 0.04; what is behind and the sun come through its colour."""
+    card = np.array([[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 9.0, 0.0]])
+    shapes: dict[str, Shape] = {"floor": Box((9.0, 9.0, 0.1)), "pane": Mesh(card, np.array([[0, 1, 2], [0, 2, 3]]))}
+    materials = {"m": Material((0.5, 0.5, 0.5, 1.0)), "glass": Material((0.5, 0.8, 1.0, 1.0), transmission=0.9)}
+    parts = (
+        Instance("floor", (0.0, 0.0, -0.1), materials=("m",)),
+        Instance("pane", (0.0, 0.0, 1.0), materials=("glass",)),
+        Instance("pane", (0.0, 0.0, 1.5), materials=("glass",)),
+    )
+    sun = Sun((0.0, 0.0, -1.0), (1.0, 1.0, 1.0), np.pi)
+    batch = SceneBatch(Scene("s", shapes, materials, {}, parts, lights=(sun,), sky=BLACK))
+    mirrored = 2.0 * 0.04 / 1.04
+    once = np.array([0.5, 0.8, 1.0]) * 0.9 * (1.0 - mirrored)
+    ray, turn = RayTable(np.array([[[0.0, 0.0, -1.0]]])), [[0.0, 0.0, 0.0, 1.0]]
+    for options in (
+        ShadingOptions(specular=False, sun_disc=False),
+        ShadingOptions(specular=False, sun_disc=False, gloss_rays=1),
+    ):
+        # From below both, between, and above: the sun comes through two sheets, the eye looks through none, one, two.
+        for height, sheets in ((0.5, 0), (1.25, 1), (2.0, 2)):
+            found = shade(batch, ray, [[0.1, 0.2, height]], turn, [0], options)[0, 0, 0]
+            np.testing.assert_allclose(found, 0.5 * once ** (2 + sheets), rtol=2e-4)
+    white = SceneBatch(replace(batch.scenes[0], lights=(), sky=WHITE, instances=parts[1:2]))
+    found = shade(white, ray, [[0.1, 0.2, 2.0]], turn, [0], ShadingOptions(sun_disc=False))[0, 0, 0]
+    np.testing.assert_allclose(found, mirrored + once, rtol=2e-4)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, threefry4x32
 from airworthy.geometry import Box, RayTable, Sphere, cast
 from airworthy.optics.lenses import ray_steps
 from airworthy.rendering.emitters import Emitters, emitters_of
 from airworthy.rendering.scattering import Lobes, turned
-from airworthy.rendering.still import DRAWS_PER_DEPTH, ROULETTE_DEPTH, StillOptions
+from airworthy.rendering.still import DRAWS_PER_DEPTH, GLASS_MAX, MIRROR_DENSITY, ROULETTE_DEPTH, StillOptions
 from airworthy.scenes.appearance import basis
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import sky_irradiance, sky_radiance
@@ -58,6 +58,9 @@ class _World:
     roughness: Array
     emitters: Emitters
     options: StillOptions
+    passing: Array
+    """(instance,) of glass: share of what is not mirrored that passes; 0: none."""
+    ior: Array
     haze: Array | None
     """`haze_row` of the scene; None: there is none."""
 
@@ -72,10 +75,38 @@ class _World:
         far = np.where(hit, far, 0.0).astype(np.float64)
         return _Met(instance, face, far, origin + direction * far[:, None], np.where(hit[:, None], normal, 0.0).astype(float))
 
-    def open(self, start: Array, direction: Array, far: Array) -> ArrayBool:
-        """Whether nothing stands before `far` [m]."""
-        met = self.met(start, direction)
-        return (met.instance < 0) | (met.range >= far)
+    def open(self, start: Array, direction: Array, far: Array) -> Array:
+        """Share of light that comes from `far` [m], (n, 3): 0 where anything but glass stands before it."""
+        left, begun, going = np.ones((len(start), 3)), np.zeros(len(start)), np.ones(len(start), bool)
+        for _ in range(GLASS_MAX):
+            met = self.met(start + direction * begun[:, None], direction)
+            blocked = going & (met.instance >= 0) & (begun + met.range < far)
+            which = np.maximum(met.instance, 0)
+            glass = blocked & (self.passing[which] > 0.0)
+            part = self.passing[which] * (1.0 - sheet_mirrors(np.sum(met.normal * direction, -1), self.ior[which]))
+            left = np.where(glass[:, None], left * self.albedo[which] * part[:, None], left)
+            left[blocked & ~glass] = 0.0
+            begun, going = np.where(glass, begun + met.range * 1.000002 + 2e-4, begun), glass
+            if not going.any():
+                break
+        left[going] = 0.0
+        return left
+
+
+def sheet_mirrors(cosine: Array, ior: Array) -> Array:
+    """Return the share of light that a thin sheet mirrors, (n,).
+
+    By Fresnel's equations for both polarisations, and what goes to and fro between its sides.
+
+    Args:
+        cosine: Between the ray and the normal, (n,), of either sign.
+        ior: Index of refraction, (n,).
+    """
+    c = np.abs(cosine)
+    t = np.sqrt(1.0 - (1.0 - c * c) / ior**2)
+    s, p = (c - ior * t) / (c + ior * t), (ior * c - t) / (ior * c + t)
+    r = 0.5 * (s * s + p * p)
+    return np.asarray(2.0 * r / (1.0 + r))
 
 
 def path_twin(batch: SceneBatch, table: RayTable, position: Array, attitude: Array, options: StillOptions) -> Array:
@@ -123,6 +154,8 @@ def _world(batch: SceneBatch, options: StillOptions) -> _World:
         roughness,
         emitters_of(batch),
         options,
+        np.array([row.transmission for row in rows]),
+        np.array([row.ior for row in rows]),
         haze_row(scene.haze, sky_irradiance(scene.sky, 1.0), scene.lights) if scene.haze.density > 0.0 else None,
     )
 
@@ -145,7 +178,7 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
     """Light of one path per pixel (n, 3)."""
     count, options = len(pixel), world.options
     light, through, density = np.zeros((count, 3)), np.ones((count, 3)), np.full(count, -1.0)
-    alive = np.arange(count)
+    alive, behind = np.arange(count), np.zeros(count)
     for depth in range(options.bounces + 1):
         if not len(alive):
             break
@@ -158,10 +191,11 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
             light[alive] += through * dark
             through = through * (white - dark)
         light[alive[gone]] += through[gone] * _beyond(world, direction[gone], density[gone])
-        light[alive[there]] += through[there] * _seen_glow(world, met, direction, density)[there]
+        light[alive[there]] += through[there] * _seen_glow(world, met, direction, density, met.range + behind)[there]
         if depth == options.bounces or not there.any():
             break
         alive, through, direction = alive[there], through[there], direction[there]
+        before, behind = density[there], behind[there]
         met = _Met(*(part[there] for part in vars(met).values()))
         which = met.instance
         lobes = Lobes.of(
@@ -173,18 +207,29 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
         def draw(index: int, pixels: ArrayInt = pixel[alive], at: int = depth) -> Array:
             return _draw(options.seed, pixels, np.full(len(pixels), sample), np.full(len(pixels), at), index)
 
-        light[alive] += through * _lamps(world, lobes, met.point, start, draw)
+        glass = world.passing[which] > 0.0
+        light[alive] += np.where(glass[:, None], 0.0, through * _lamps(world, lobes, met.point, start, draw))
         if world.emitters.spans[0, 1]:
-            light[alive] += through * _glow(world, lobes, start, draw(1))
+            light[alive] += np.where(glass[:, None], 0.0, through * _glow(world, lobes, start, draw(1)))
         u = draw(0)
         onward = lobes.sample(u[:, 0], u[:, 1], u[:, 2])
         sent, density = lobes.sent(onward)
-        through = through * sent / np.maximum(density, 1e-20)[:, None]
+        scattered = through * sent / np.maximum(density, 1e-20)[:, None]
+        mirrors = glass & (u[:, 0] < sheet_mirrors(np.sum(lobes.normal * direction, -1), world.ior[which]))
+        passes = glass & ~mirrors
+        bent = direction - 2.0 * np.sum(lobes.normal * direction, -1)[:, None] * lobes.normal
+        onward = np.where(mirrors[:, None], bent, np.where(passes[:, None], direction, onward))
+        tinted = through * world.albedo[which] * world.passing[which][:, None]
+        through = np.where(mirrors[:, None], through, np.where(passes[:, None], tinted, scattered))
+        density = np.where(mirrors, MIRROR_DENSITY, np.where(passes, before, density))
+        start = np.where(passes[:, None], 2.0 * met.point - start, start)
+        behind = np.where(passes, behind + met.range, 0.0)
         most = through.max(-1)
         odds = np.clip(most, 0.02, 0.95) if depth >= ROULETTE_DEPTH else np.ones_like(most)
-        goes_on = (density > 0.0) & (most > 0.0) & ((depth < ROULETTE_DEPTH) | (u[:, 3] < odds))
+        goes_on = (glass | (density > 0.0)) & (most > 0.0) & ((depth < ROULETTE_DEPTH) | (u[:, 3] < odds))
         through = (through / odds[:, None])[goes_on]
         alive, origin, direction, density = alive[goes_on], start[goes_on], onward[goes_on], density[goes_on]
+        behind = behind[goes_on]
     return light
 
 
@@ -247,7 +292,7 @@ def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, draw: object
         if of_light is not None:
             part = _share(of_light, density)
         seen = world.open(start, along, far)
-        light += np.where(seen[:, None], sent * color * (given * part)[:, None], 0.0)
+        light += seen * sent * color * (given * part)[:, None]
     return light
 
 
@@ -281,9 +326,9 @@ def _glow(world: _World, lobes: Lobes, start: Array, u: Array) -> Array:
     cosine = np.abs(np.sum(frames.rotate(turn, outward) * to_light, -1))
     of_light = emitters.densities[row] * square / np.maximum(cosine, 1e-6)
     sent, density = lobes.sent(to_light)
-    seen = (cosine > 1e-6) & (of_light > 0.0) & world.open(start, to_light, far * (1.0 - 2e-5) - 2e-4)
-    part = np.where(seen, _share(of_light, density) / np.maximum(of_light, 1e-20), 0.0)
-    return np.asarray(sent * world.emission[number] * part[:, None])
+    left = world.open(start, to_light, far * (1.0 - 2e-5) - 2e-4)
+    part = np.where((cosine > 1e-6) & (of_light > 0.0), _share(of_light, density) / np.maximum(of_light, 1e-20), 0.0)
+    return np.asarray(sent * left * world.emission[number] * part[:, None])
 
 
 def _points(world: _World, number: ArrayInt, face: ArrayInt, u: Array) -> tuple[Array, Array]:
@@ -309,7 +354,7 @@ def _points(world: _World, number: ArrayInt, face: ArrayInt, u: Array) -> tuple[
     return local, outward
 
 
-def _seen_glow(world: _World, met: _Met, direction: Array, density: Array) -> Array:
+def _seen_glow(world: _World, met: _Met, direction: Array, density: Array, far: Array) -> Array:
     """Light of the surfaces that rays have met, less what `_glow` finds of it."""
     which = np.maximum(met.instance, 0)
     emission = np.where((met.instance >= 0)[:, None], world.emission[which], 0.0)
@@ -319,7 +364,7 @@ def _seen_glow(world: _World, met: _Met, direction: Array, density: Array) -> Ar
     ball = np.array([isinstance(shape, Sphere) for shape in world.batch.geometry.shapes])
     row = np.maximum(slot, 0) + np.where(ball[world.batch.geometry.layout(0).shape[which]], 0, np.maximum(met.face, 0))
     by_area = np.where(slot >= 0, world.emitters.densities[np.minimum(row, len(world.emitters.densities) - 1)], 0.0)
-    of_light = by_area * met.range**2 / np.maximum(np.abs(np.sum(met.normal * direction, -1)), 1e-6)
+    of_light = by_area * far**2 / np.maximum(np.abs(np.sum(met.normal * direction, -1)), 1e-6)
     part = np.where((density < 0.0) | (of_light == 0.0), 1.0, _share(density, of_light))
     return np.asarray(emission * part[:, None])
 

@@ -74,6 +74,7 @@ FLAGS = {
             "USE_LEAF_SHADOWS",
             "USE_SOFT",
             "USE_GLOSS",
+            "USE_GLASS",
             "OUT_RGB",
             "OUT_ALBEDO",
             "OUT_NORMAL",
@@ -308,6 +309,7 @@ class ShadingOptions:
             "USE_HOLES": appearance.has_holes,
             "USE_LEAF_SHADOWS": appearance.has_holes and self.leaf_shadows,
             "USE_SOFT": self.light_rays > 0,
+            "USE_GLASS": appearance.has_glass,
             "USE_GLOSS": self.specular and self.gloss_rays > 0,
         }
         return sum(FLAGS[name] for name, on in asked.items() if on)

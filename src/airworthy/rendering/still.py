@@ -87,10 +87,8 @@ DEFAULT_STILL = StillOptions()
 
 # ---- The kernel -------------------------------------------------------------------------------------------------------------
 
-FLAGS = {
-    name: 1 << k
-    for k, name in enumerate(("PATH_COLUMNS", "PATH_OWN_ORIGINS", "PATH_HOLES", "PATH_SPECULAR", "PATH_COAT", "PATH_SUN_DISC"))
-}
+_SWITCHES = ("PATH_COLUMNS", "PATH_OWN_ORIGINS", "PATH_HOLES", "PATH_SPECULAR", "PATH_COAT", "PATH_SUN_DISC", "PATH_GLASS")
+FLAGS = {name: 1 << k for k, name in enumerate(_SWITCHES)}
 SETTINGS = ("SET_FAR", "SET_SUN_TANGENT", "SET_SUN_SINE", "SET_SUN_CHORD")
 """Numbers of a launch: longest ray [m]; of the sun's half angle tangent, sine, and the square of the chord."""
 HOLES_MAX = 64
@@ -99,6 +97,10 @@ DRAWS_PER_DEPTH = 256
 """Blocks of four random numbers that a surface along a path may take: scattering, glow, then one per lamp; the last of the
 first surface is the place in the pixel."""
 ROULETTE_DEPTH = 3
+GLASS_MAX = 16
+"""Sheets of glass that a shadow ray goes through."""
+MIRROR_DENSITY = 1e9
+"""Of a direction that a sheet mirrors, against those in which lamps are found [1/sr]: it has no other."""
 SAMPLES_PER_LAUNCH = 16
 """Summed in float32 by one launch; the sums of launches are summed in float64. Fixed: an image must not depend on how it was
 cut."""
@@ -154,6 +156,8 @@ def path_source() -> str:
         **{name: k for k, name in enumerate(SETTINGS)},
         "DRAWS_PER_DEPTH": DRAWS_PER_DEPTH,
         "ROULETTE_DEPTH": ROULETTE_DEPTH,
+        "GLASS_MAX": GLASS_MAX,
+        "MIRROR_DENSITY": f"{MIRROR_DENSITY!r}f",
         "PATH_STREAM": f"{int(Stream.PATHS)}u",
     }
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())
@@ -252,6 +256,7 @@ class _Launch:
             "PATH_SPECULAR": options.specular,
             "PATH_COAT": options.coat,
             "PATH_SUN_DISC": options.sun_disc,
+            "PATH_GLASS": appearance.has_glass,
         }
         on = sum(FLAGS[name] for name, wanted in flags.items() if wanted)
         seed = options.seed & 0xFFFFFFFFFFFFFFFF

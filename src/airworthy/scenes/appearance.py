@@ -137,8 +137,9 @@ def uv_density(mesh: Mesh) -> Array:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-MATERIAL_COLUMNS = 16
-"""Base colour RGBA, metallic, roughness, emission RGB, normal scale, uv scale (2), 1 / texture size, detail repeat, cutoff."""
+MATERIAL_COLUMNS = 17
+"""Base colour RGBA, metallic, roughness, emission RGB, normal scale, uv scale (2), 1 / texture size, detail repeat, cutoff,
+transmission, index of refraction."""
 MATERIAL_MAPS = ("base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "detail_map")
 """Texture numbers of a material, -1 where there is none; padded to 8 columns."""
 TEXTURE_COLUMNS = 24
@@ -193,11 +194,14 @@ class Appearance:
         """Rises when arrays are replaced."""
         self.has_holes = bool((self.materials[:, 14] > 0.0).any())
         """Some material has an alpha cutoff."""
+        self.has_glass = bool((self.materials[:, 15] > 0.0).any())
+        """Some material lets light pass."""
 
     def _material(self, material: Material, textures: dict[str, Texture], metres: float) -> tuple[list[float], list[int]]:
         size = material.texture_size
         floats = [*material.base_color, material.metallic, material.roughness, *material.emissive, material.normal_scale]
-        floats += [*material.uv_scale, 1.0 / size if size > 0.0 else 0.0, material.detail_repeat, material.alpha_cutoff, 0.0]
+        floats += [*material.uv_scale, 1.0 / size if size > 0.0 else 0.0, material.detail_repeat, material.alpha_cutoff]
+        floats += [material.transmission, material.ior]
         maps = [self._pool.add(textures.get(getattr(material, name))) for name in MATERIAL_MAPS]
         # A normal map of the file's own knows more than one made from heights.
         if maps[2] < 0 and material.height_map and material.height_scale:

@@ -37,6 +37,11 @@ class Texture:
     wrap: Literal["repeat", "clamp", "mirror"] = "repeat"
 
 
+LATER: dict[str, bool] = {"later": True}
+"""Metadata of a field that joined its record after digests of scenes were stored: it counts in them only where it is not at its
+default, so that what never said it keeps its digest (`scene_digest`)."""
+
+
 @dataclass(frozen=True)
 class Material:
     """Metallic-roughness surface, as glTF 2.0. Maps are names of the scene's textures; "" where there is none."""
@@ -68,6 +73,11 @@ class Material:
     double_sided: bool = True
     alpha_cutoff: float = 0.0
     """Base colour alpha below this is a hole, also for rays; 0: opaque."""
+    transmission: Annotated[float, SHARE] = field(default=0.0, metadata=LATER)
+    """> 0: a thin sheet of glass. Share of what it does not mirror that passes, tinted by the base colour, its way unbent; what
+    neither passes nor is mirrored is kept. A window pane is one card; a box is two sheets."""
+    ior: Annotated[float, Bound(1.0, 4.0)] = field(default=1.5, metadata=LATER)
+    """Index of refraction of the sheet, which says how much it mirrors."""
 
     def varied(self, seed: int) -> Material:
         """Return a variant that shares the maps: level, hue, roughness, relief and scale changed as much as looks believable.
@@ -120,11 +130,6 @@ def prefixed_material(material: Material, prefix: str) -> Material:
     """Return a material whose maps are named "PREFIX/..."."""
     maps: dict[str, Any] = {key: f"{prefix}/{value}" for key, value in vars(material).items() if key.endswith("_map") and value}
     return replace(material, **maps)
-
-
-LATER: dict[str, bool] = {"later": True}
-"""Metadata of a field that joined its record after digests of scenes were stored: it counts in them only where it is not at its
-default, so that what never said it keeps its digest (`scene_digest`)."""
 
 
 @dataclass(frozen=True)

@@ -211,6 +211,20 @@ struct Facets {
     return V3{cap.x * a, cap.y * a, W::maximum(cap.z, N::c(1e-7f))}.unit();
   }
 };
+// Thin sheets of glass: Fresnel's equations, both polarisations, and what goes to and fro between the two sides.
+struct Glass {
+  static INLINE F mirrored(F cosine, F ior) {
+    const F c = W::clamp(N::abs(cosine), 0.0f, 1.0f), t = N::sqrt(N::c(1.0f) - (N::c(1.0f) - c * c) / (ior * ior));
+    const F s = (c - ior * t) / (c + ior * t), p = (ior * c - t) / (ior * c + t), r = (s * s + p * p) * 0.5f;
+    return r * 2.0f / (N::c(1.0f) + r);
+  }
+  // Of hits: share of what is not mirrored that passes (0: no glass), and the index of refraction.
+  static INLINE F passing(const Appearance& appearance, M there, const Fetched& fetched, F& ior) {
+    const I base = W::pick(there, fetched.material, W::i(0)) * MATERIAL_COLUMNS;
+    ior = W::gather(appearance.materials, base + 16);
+    return N::select(there, W::gather(appearance.materials, base + 15), N::c(0.0f));
+  }
+};
 struct Reflectance {
   V3 diffuse, f0;   // albedo of what enters the surface; mirror reflectance at normal incidence
   F a2, k, nv;      // GGX width squared, Smith's constant, cosine to the eye

@@ -62,6 +62,30 @@ struct Tracer {
     const V3 whole = direction * limit;
     return wanted & N::invert(Lighting::blocked(batch, env, from, whole, wanted, ignore));
   }
+  // As `open`, through glass as well: `left` becomes what passes it.
+  SHADING_MEMBER M clear(const V3& from, const V3& direction, F limit, M wanted, V3& left) const {
+    left = V3::c(1.0f, 1.0f, 1.0f);
+    if (!(flags & PATH_GLASS)) return open(from, direction, limit, wanted);
+    M lit = wanted, going = wanted;
+    F begun = N::c(0.0f);
+    PRAGMA_NOUNROLL
+    for (int layer = 0; layer < GLASS_MAX && N::any(going); ++layer) {
+      Found hit;
+      trace(from + direction * begun, V3::c(0.0f, 0.0f, 0.0f), direction, going, limit - begun, hit);
+      const M met = going & (hit.instance >= 0);
+      going = N::never();
+      if (!N::any(met)) break;
+      Fetched fetched;
+      const Surface s = Surfaces::at(batch, appearance, env, direction * N::c(-1.0f), N::c(0.0f), hit, fetched, true);
+      F ior;
+      const F passing = Glass::passing(appearance, met, fetched, ior);
+      going = met & (passing > 0.0f);
+      lit = lit & N::invert(met & N::invert(going));
+      left = V3::select(going, left * s.albedo * (passing * (N::c(1.0f) - Glass::mirrored(s.normal.dot(direction), ior))), left);
+      begun = N::select(going, begun + hit.range * 1.000002f + 2e-4f, begun);
+    }
+    return lit & N::invert(going);
+  }
   // Four uniform numbers: sample, surface along the path, which four.
   static INLINE void draw(const U* key, I sample, I depth, int index, F* u) {
     U x[4] = {W::unsigned_of(sample), N::u(PATH_STREAM), W::unsigned_of(depth * DRAWS_PER_DEPTH + index), N::u(0u)};
@@ -127,9 +151,10 @@ struct Tracer {
       const V3 way = path - (start - point);
       const F far = sun ? N::c(SUN_FAR) : N::sqrt(way.dot(way));
       const V3 along = sun ? l : way * (N::c(1.0f) / W::maximum(far, N::c(1e-6f)));
-      lit = open(start, along, far, lit);
+      V3 left;
+      lit = clear(start, along, far, lit, left);
       const F part = disc ? share(of_light, density) : N::c(1.0f);
-      light = light + V3::select(lit, sent * part, V3::c(0.0f, 0.0f, 0.0f));
+      light = light + V3::select(lit, sent * left * part, V3::c(0.0f, 0.0f, 0.0f));
     }
     return light;
   }
@@ -202,11 +227,13 @@ struct Tracer {
     M lit = active & (cosine > 1e-6f) & ((sent.x + sent.y + sent.z) > 0.0f) & (of_light > 0.0f);
     if (flags & PATH_HOLES) lit = lit & N::invert(place.alpha < place.cutoff);
     if (!N::any(lit)) return V3::c(0.0f, 0.0f, 0.0f);
-    lit = open(start, l, far * (1.0f - 2e-5f) - 2e-4f, lit);
-    return V3::select(lit, sent * (share(of_light, density) / W::maximum(of_light, N::c(1e-20f))), V3::c(0.0f, 0.0f, 0.0f));
+    V3 left;
+    lit = clear(start, l, far * (1.0f - 2e-5f) - 2e-4f, lit, left);
+    return V3::select(lit, sent * left * (share(of_light, density) / W::maximum(of_light, N::c(1e-20f))), V3::c(0.0f, 0.0f, 0.0f));
   }
   // How densely `glow` would have sampled what a ray has met [1/sr]; 0 where it never does.
-  INLINE F glow_density(const Found& hit, const Surface& s, const V3& direction) const {
+  // `range`: from where the ray was scattered, glass between aside.
+  INLINE F glow_density(const Found& hit, F range, const Surface& s, const V3& direction) const {
     F by_area = N::c(0.0f);
     for (int k = 0; k < LANES; ++k) {
       const int number = W::get(hit.instance, k);
@@ -216,7 +243,7 @@ struct Tracer {
       const ShapeRow& shape = batch.shapes[batch.instance(env, number)->shape];
       W::set(by_area, k, emitter_densities[slot + (shape.kind == KIND_SPHERE ? 0 : W::get(hit.face, k))]);
     }
-    return by_area * hit.range * hit.range / W::maximum(N::abs(s.geometric.dot(direction)), N::c(1e-6f));
+    return by_area * range * range / W::maximum(N::abs(s.geometric.dot(direction)), N::c(1e-6f));
   }
 };
 const Batch batch = BATCH_OF_ARGUMENTS;
@@ -264,7 +291,7 @@ U key[5] = {N::u((unsigned int)seed_low), N::u((unsigned int)seed_high), W::unsi
 Threefry::expand(key);
 const V3 nothing = V3::c(0.0f, 0.0f, 0.0f);
 V3 sum = nothing, light = nothing, through = nothing, origin = eye, rest = eye_rest, direction = ahead;
-F density = N::c(-1.0f);
+F density = N::c(-1.0f), behind = N::c(0.0f);  // behind: way from where it was scattered to the last sheet of glass
 I depth = W::i(0), sample = W::i(first_sample), broken = W::i(0);
 M alive = N::never();
 PRAGMA_NOUNROLL
@@ -280,6 +307,7 @@ for (;;) {
     direction = V3::select(fresh, seen, direction);
     through = V3::select(fresh, V3::c(1.0f, 1.0f, 1.0f), through);
     light = V3::select(fresh, nothing, light);
+    behind = N::select(fresh, N::c(0.0f), behind);
     density = N::select(fresh, N::c(-1.0f), density);
     depth = W::pick(fresh, W::i(0), depth);
     alive = alive | fresh;
@@ -304,29 +332,43 @@ for (;;) {
     if (N::any(there & ((s.emission.x + s.emission.y + s.emission.z) > 0.0f))) {
       F part = N::c(1.0f);
       if (tracer.emitter_count > 0) {
-        const F of_light = tracer.glow_density(hit, s, direction);
+        const F of_light = tracer.glow_density(hit, hit.range + behind, s, direction);
         part = N::select((density < 0.0f) | (of_light == 0.0f), part, Tracer::share(density, of_light));
       }
       light = light + V3::select(there, through * s.emission * part, nothing);
     }
     goes_on = there & (depth < bounces);
     if (N::any(goes_on)) {
+      F ior = N::c(1.5f), passing = N::c(0.0f);
+      if (flags & PATH_GLASS) passing = Glass::passing(appearance, there, fetched, ior);
+      const M glass = goes_on & (passing > 0.0f), solid = goes_on & N::invert(glass);
       const Scattering surface = Scattering::of(s, towards, albedos.data, flags);
       const F size = W::maximum(W::maximum(N::abs(s.point.x), N::abs(s.point.y)), N::abs(s.point.z));
-      const V3 start = s.point + s.geometric * (size * 4e-6f + hit.range * 2e-5f + 2e-4f);
+      V3 start = s.point + s.geometric * (size * 4e-6f + hit.range * 2e-5f + 2e-4f);
       F u[4];
       if (tracer.light_count > 0)
-        light = light + V3::select(goes_on, through * tracer.lamps(surface, s.point, start, key, sample, depth, goes_on), nothing);
+        light = light + V3::select(solid, through * tracer.lamps(surface, s.point, start, key, sample, depth, solid), nothing);
       if (tracer.emitter_count > 0) {
         Tracer::draw(key, sample, depth, 1, u);
-        light = light + V3::select(goes_on, through * tracer.glow(surface, start, u, goes_on), nothing);
+        light = light + V3::select(solid, through * tracer.glow(surface, start, u, solid), nothing);
       }
       Tracer::draw(key, sample, depth, 0, u);
-      const V3 next = surface.sample(u[0], u[1], u[2]);
+      V3 next = surface.sample(u[0], u[1], u[2]);
       F of_next;
       const V3 sent = surface.sent(next, of_next);
-      goes_on = goes_on & (of_next > 0.0f);
-      const V3 weight = through * sent * (N::c(1.0f) / W::maximum(of_next, N::c(1e-20f)));
+      V3 weight = through * sent * (N::c(1.0f) / W::maximum(of_next, N::c(1e-20f)));
+      if (N::any(glass)) {
+        // A sheet mirrors, or lets pass: then nothing has been scattered, and light is shared as if it were not there.
+        const M mirrors = glass & (u[0] < Glass::mirrored(s.normal.dot(towards), ior)), passes = glass & N::invert(mirrors);
+        next = V3::select(mirrors, s.normal * (s.normal.dot(towards) * 2.0f) - towards, V3::select(passes, direction, next));
+        weight = V3::select(mirrors, through, V3::select(passes, through * s.albedo * passing, weight));
+        of_next = N::select(mirrors, N::c(MIRROR_DENSITY), N::select(passes, density, of_next));
+        start = V3::select(passes, s.point + s.point - start, start);
+        behind = N::select(passes, behind + hit.range, N::c(0.0f));
+      } else {
+        behind = N::c(0.0f);
+      }
+      goes_on = goes_on & (glass | (of_next > 0.0f));
       through = V3::select(goes_on, weight, through);
       // Faint paths end by chance, and those that survive count for them.
       const F most = W::maximum(W::maximum(through.x, through.y), through.z);

@@ -55,31 +55,53 @@ struct Shader {
     return (hit.instance >= 0) & (s.alpha < s.cutoff);
   }
   // Which of the segments from surfaces to a light are blocked; through the holes of cut-outs, where that is asked for.
-  SHADING_MEMBER M dark(const V3& from, const V3& path, M wanted) const {
+  // `left`: what sheets of glass let pass.
+  SHADING_MEMBER M dark(const V3& from, const V3& path, M wanted, V3& left) const {
+    left = V3::c(1.0f, 1.0f, 1.0f);
     RayCast::Rays r = {{from.x, from.y, from.z}, {N::c(0.0f), N::c(0.0f), N::c(0.0f)}, {path.x, path.y, path.z}};
     Hits h = {N::c(1.0f), W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
     RayCast::cast(batch, env, r, wanted, ignore, true, h);
     const M met = wanted & (h.instance >= 0);
-    if (!(flags & USE_LEAF_SHADOWS) || !N::any(met)) return met;
+    if (!(flags & (USE_LEAF_SHADOWS | USE_GLASS)) || !N::any(met)) return met;
     // Whatever was met first is opaque for most rays, and they are done.
     M cut = N::never();
     for (int k = 0; k < LANES; ++k)
-      if (W::at(met, k)) W::set_m(cut, k, cut_out(W::get(h.instance, k), W::get(h.face, k)));
+      if (W::at(met, k)) W::set_m(cut, k, open_to_light(W::get(h.instance, k), W::get(h.face, k)));
     if (!N::any(cut)) return met;
     const F length = N::sqrt(W::maximum(path.dot(path), N::c(1e-12f)));
-    Found hit;
-    hit.range = N::c(0.0f);
-    hit.local = V3::c(0.0f, 0.0f, 0.0f);
-    trace(from, V3::c(0.0f, 0.0f, 0.0f), path * (N::c(1.0f) / length), N::c(0.0f), cut, length, hit);
-    return (met & N::invert(cut)) | (cut & (hit.instance >= 0));
+    const V3 along = path * (N::c(1.0f) / length);
+    M shut = met & N::invert(cut), going = cut;
+    F begun = N::c(0.0f);
+    PRAGMA_NOUNROLL
+    for (int layer = 0; layer < HOLES_MAX && N::any(going); ++layer) {
+      Found hit;
+      hit.range = N::c(0.0f);
+      hit.local = V3::c(0.0f, 0.0f, 0.0f);
+      trace(from + along * begun, V3::c(0.0f, 0.0f, 0.0f), along, N::c(0.0f), going, length - begun, hit);
+      const M struck = going & (hit.instance >= 0);
+      going = N::never();
+      if (!N::any(struck)) break;
+      if (flags & USE_GLASS) {
+        Fetched fetched;
+        const Surface s = Surfaces::at(batch, appearance, env, along * N::c(-1.0f), N::c(0.0f), hit, fetched, true);
+        F ior;
+        const F passing = Glass::passing(appearance, struck, fetched, ior);
+        going = struck & (passing > 0.0f);
+        left = V3::select(going, left * s.albedo * (passing * (N::c(1.0f) - Glass::mirrored(s.normal.dot(along), ior))), left);
+        begun = N::select(going, begun + hit.range * 1.000002f + 2e-4f, begun);
+      }
+      shut = shut | (struck & N::invert(going));
+    }
+    return shut | going;
   }
-  // Whether a face is of a material with holes.
-  INLINE bool cut_out(int number, int face) const {
+  // Whether a face is of a material with holes, where their shadows are asked for, or of glass.
+  INLINE bool open_to_light(int number, int face) const {
     const InstanceRow& row = *batch.instance(env, number);
     int material = row.material;
     if (batch.shapes[row.shape].kind == KIND_MESH)
       material += (int)appearance.faces[FACE_SIZE * ((long long)appearance.shape_appearance[4 * row.shape + 1] + face)];
-    return appearance.materials[MATERIAL_COLUMNS * material + 14] > 0.0f;
+    const float* look = appearance.materials + MATERIAL_COLUMNS * material;
+    return ((flags & USE_LEAF_SHADOWS) && look[14] > 0.0f) || ((flags & USE_GLASS) && look[15] > 0.0f);
   }
   // Light that comes back along a ray. `mirror` becomes the direction in which the surface mirrors, `share` how much of that light
   // is to be added when it is traced (0: nothing).
@@ -98,6 +120,11 @@ struct Shader {
     if (!N::any(there)) return out;
     Fetched fetched;
     s = Surfaces::at(batch, appearance, env, towards, spread, hit, fetched, true);
+    if (flags & USE_GLASS) {
+      s.passing = Glass::passing(appearance, there, fetched, s.ior);
+      // A pane has no light of its own: whoever looks through it follows the ray.
+      if (W::all(N::invert(there) | (s.passing > 0.0f))) return V3::select(there, s.emission, out);
+    }
     const Reflectance r = Lighting::reflectance(s, towards, specular);
     V3 light = s.emission;
     F sun = N::c(1.0f);
@@ -155,18 +182,62 @@ struct Shader {
         M lit = there & (nl > 0.0f) & (s.geometric.dot(l) > 0.0f) & (strength > 0.0f);
         if (!N::any(lit)) continue;
         F clear = N::c(1.0f);
+        V3 left = V3::c(1.0f, 1.0f, 1.0f);
         if (flags & USE_SHADOWS) {
           const M asked = lit & near;
-          if (N::any(asked)) lit = lit & N::invert(dark(start, path - (start - s.point), asked));
+          if (N::any(asked)) lit = lit & N::invert(dark(start, path - (start - s.point), asked, left));
           // Beyond the shadows' distance, what was baked of the sun.
           if (has_volume && is_sun) clear = N::select(near, clear, sun);
         }
         V3 added = given * r.sent(s, towards, l, W::maximum(nl, N::c(0.0f)), specular) * clear;
+        if (flags & USE_GLASS) added = added * left;
         if (tries > 1) added = added * N::c(1.0f / (float)tries);
         light = light + V3::select(lit, added, V3::c(0.0f, 0.0f, 0.0f));
       }
     }
+    if (flags & USE_GLASS) {
+      light = V3::select(s.passing > 0.0f, s.emission, light);
+      share = V3::select(s.passing > 0.0f, V3::c(0.0f, 0.0f, 0.0f), share);
+    }
     return V3::select(there, light, out);
+  }
+  // What comes along rays from a place: the next surface, and haze before it; `s` and `hit` become that surface.
+  SHADING_MEMBER V3 along(const V3& from, const V3& direction, F spread, F travelled, M wanted, Found& hit, Surface& s, const U* key) const {
+    trace(from, V3::c(0.0f, 0.0f, 0.0f), direction, spread, wanted, N::c(settings[SET_FAR]), hit);
+    V3 mirror, share;
+    const F way = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
+    const V3 light = radiance(direction, spread, hit, way, s, mirror, share, false, key, true);
+    if (sky[10] == 0.0f) return light;
+    F passed = N::c(1.0f);
+    return Mist::seen(sky + (int)sky[10] * SKY_COLUMNS, from.z, direction, hit.instance >= 0, hit.range, light, passed);
+  }
+  // Light of panes that rays have met: what they mirror (traced with gloss, else of the sky or what was baked), and what is behind.
+  SHADING_MEMBER V3 panes(const V3& direction, F spread, F travelled, M glass, Surface s, Found hit, const U* key) const {
+    V3 color = V3::c(0.0f, 0.0f, 0.0f), left = V3::c(1.0f, 1.0f, 1.0f);
+    PRAGMA_NOUNROLL
+    for (int sheet = 0; sheet < 4 && N::any(glass); ++sheet) {
+      const F facing = s.normal.dot(direction), mirrored = Glass::mirrored(facing, s.ior);
+      const V3 away = s.geometric * (travelled * 2e-5f + 1e-3f), bent = direction - s.normal * (facing * 2.0f);
+      V3 seen;
+      if (flags & USE_GLOSS) {
+        Found other = hit;
+        Surface unused = s;
+        seen = along(s.point + away, bent, spread * 2.0f, travelled, glass, other, unused, key);
+      } else if ((flags & USE_BAKED) && volume[10] > 0.0f) {
+        F ignored;
+        seen = baked.volume(volume, s.point + s.geometric * N::c(volume[11]), bent, ignored) * N::c(0.318309886f);
+      } else {
+        seen = Sky::radiance(sky, bent);
+      }
+      color = color + V3::select(glass, left * seen * mirrored, V3::c(0.0f, 0.0f, 0.0f));
+      left = left * s.albedo * (s.passing * (N::c(1.0f) - mirrored));
+      seen = along(s.point - away, direction, spread, travelled, glass, hit, s, key);
+      // Where that is another pane, it gives nothing, and is looked through next.
+      color = color + V3::select(glass, left * seen, V3::c(0.0f, 0.0f, 0.0f));
+      glass = glass & (hit.instance >= 0) & (s.passing > 0.0f);
+      travelled = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
+    }
+    return color;
   }
   // Two numbers in [0, 1) that are even over the square from one `number` to the next (the plastic number's sequence), shifted by
   // random numbers of the pixel: the same in every image.
@@ -269,7 +340,8 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   V3 color = V3::c(0.0f, 0.0f, 0.0f), gain = V3::c(1.0f, 1.0f, 1.0f), mirror = direction, share = color;
   Surface first;
   first.albedo = first.normal = first.geometric = first.point = color;
-  first.backface = first.cutoff = N::c(0.0f);
+  first.backface = first.cutoff = first.passing = N::c(0.0f);
+  first.ior = N::c(1.5f);
   const Found first_hit = hit;
   F travelled = hit.range, spread_now = spread, height = origin.z + rest.z;
   M active = valid;
@@ -279,6 +351,10 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
     for (int bounce = 0; bounce < bounces; ++bounce) {
       Surface s = first;
       V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces, key, false);
+      if (flags & USE_GLASS) {
+        const M glass = active & (hit.instance >= 0) & (s.passing > 0.0f);
+        if (N::any(glass)) light = light + V3::select(glass, shader.panes(direction, spread_now, travelled, glass, s, hit, key), V3::c(0.0f, 0.0f, 0.0f));
+      }
       if (shader.sky[10] > 0.0f) {
         const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
         F passed = N::c(1.0f);

@@ -19,6 +19,7 @@ struct Surface {
   V3 geometric, normal;    // world: of the shape, and with vertex normals and normal map
   V3 albedo, emission;
   F alpha, cutoff, metallic, roughness, occlusion;
+  F passing, ior;          // of thin glass; filled in by who asks
   F backface;              // 1 where a closed solid, or a face's back, is seen
   I instance;
 };

@@ -332,6 +332,13 @@ def _look(writer: _Writer, shape: XmlElement, material: Material, mapped: bool) 
         texture = writer.scene.textures[material.base_color_map]
         name = _cut(writer, material, texture)
         _bitmap(inside, "opacity", name, texture.wrap, "nearest")
+    if material.transmission > 0.0:
+        bsdf = inside.add("bsdf", type="thindielectric")
+        bsdf.add("float", name="int_ior", value=f"{material.ior:.9g}")
+        if material.base_color_map:
+            writer.note("A map of the colour of glass is left out")
+        _rgb(bsdf, "specular_transmittance", np.array(material.base_color[:3]) * material.transmission)
+        return
     inside = inside.add("bsdf", type="twosided")
     width = math.sqrt(max(material.roughness, 0.03) ** 4)
     width = max(width, math.sqrt(WIDTH_MIN))
