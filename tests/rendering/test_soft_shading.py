@@ -144,7 +144,7 @@ def test_qualities_have_names_and_options_bounds() -> None:
 
 
 def test_a_pane_mirrors_lets_pass_and_tints_in_every_quality() -> None:
-    """At right angles a sheet of n = 1.5 mirrors 2 R / (1 + R), R = 0.04; what is behind and the sun come through its colour."""
+    """At right angles a sheet of n = 1.5 mirrors 2 R / (1 + R), R = 0.04; the rest comes through its colour."""
     card = np.array([[-9.0, -9.0, 0.0], [9.0, -9.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 9.0, 0.0]])
     shapes: dict[str, Shape] = {"floor": Box((9.0, 9.0, 0.1)), "pane": Mesh(card, np.array([[0, 1, 2], [0, 2, 3]]))}
     materials = {"m": Material((0.5, 0.5, 0.5, 1.0)), "glass": Material((0.5, 0.8, 1.0, 1.0), transmission=0.9)}
