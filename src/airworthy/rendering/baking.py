@@ -42,7 +42,7 @@ class Tracer(Protocol):
         ...
 
     def lamps(self, position: Array, normal: Array | None) -> tuple[Array, Array, Array]:
-        """Directions (n, s, 3) to points of what glows, irradiance across them (n, s, 3), density (n, s) [1/sr]."""
+        """Return directions (n, s, 3) to points of what glows, irradiance across them (n, s, 3), density (n, s) [1/sr]."""
         ...
 
     def use(self, baked: BakedLight) -> None:
