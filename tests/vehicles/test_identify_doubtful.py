@@ -16,7 +16,7 @@ from airworthy.logs import Log, LogSource, flight_segments, read_log
 from airworthy.vehicles import Known, identify
 from airworthy.vehicles.identification.agreement import fitted_judges, refuse_repeated
 from airworthy.vehicles.identification.known import frame_vehicle, parts_of
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.vehicles.identification.signals import FlightSignals, HeldCommand, Readings, flight_signals
 from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes, turn_shares
 from airworthy.vehicles.identification.wiring import wiring_of
 
@@ -167,11 +167,11 @@ def other(seed: int, push: float = 0.0, **changes: Any) -> FlightSignals:
 def test_vehicles_that_lift_alike_and_turn_unlike_are_told(flown: Log, alike: FlightSignals) -> None:
     base = TRUTH.known()
     heavier = other(1, inertia=(1.95e-5, 2.1e-5, 3.6e-5))
-    notes = turn_notes([alike, heavier], base)
+    notes = turn_notes(turn_shares([alike, heavier], base))
     assert [note[:31] for note in notes] == ["Turns about x at like commands ", "Turns about y at like commands "]
     assert 25 <= int(notes[0].partition("a has ")[2].partition(" %")[0]) <= 34
     assert "% more than b" in notes[0]
-    refuse_unlike_turns([alike, heavier], base)
+    refuse_unlike_turns(turn_shares([alike, heavier], base))
     with pytest.raises(AirworthyError, match=r"'a' turns at least [12]\.\d\d times as much about x as 'b': these logs are not"):
         identify([named(flown, "a"), named(fly(replace(TRUTH, inertia=(3e-5, 3.2e-5, 5e-5)), 10.0, seed=1), "b")], known())
 
@@ -179,9 +179,9 @@ def test_vehicles_that_lift_alike_and_turn_unlike_are_told(flown: Log, alike: Fl
 @pytest.mark.parametrize("change", [{}, {"push": 5.0}, {"lag": 0.04}])
 def test_flights_of_one_vehicle_turn_alike(alike: FlightSignals, change: dict[str, Any]) -> None:
     """Pushes make slopes too small: their brackets are wide, and nothing is told."""
-    both = [alike, other(2, **change)]
-    assert turn_notes(both, TRUTH.known()) == []
-    refuse_unlike_turns(both, TRUTH.known())
+    both = turn_shares([alike, other(2, **change)], TRUTH.known())
+    assert turn_notes(both) == []
+    refuse_unlike_turns(both)
 
 
 def test_shares_of_turns_are_ratios_of_inertia(alike: FlightSignals) -> None:
@@ -191,9 +191,61 @@ def test_shares_of_turns_are_ratios_of_inertia(alike: FlightSignals) -> None:
     assert found["a", "y"] / found["b", "y"] == pytest.approx(2.0, abs=0.06)
 
 
+def by_hand(name: str, seconds: float, constant: float = 0.0, part: tuple[float, float] | None = None) -> FlightSignals:
+    """Commands at random, and a gyro that turns by what they turn through a lag of 50 ms, and by a constant moment beside it.
+
+    Args:
+        name: Of the flight.
+        seconds: Its length.
+        constant: Angular acceleration about x and y that no rotor tells [rad/s^2].
+        part: Of the flight that may be used; None: all of it.
+    """
+    rng, count = np.random.default_rng(3), round(seconds / 0.002)
+    held = HeldCommand(0.0, 0.002, np.repeat(rng.uniform(0.5, 0.8, (count // 25 + 1, 4)), 25, axis=0)[:count])
+    state = held.states(np.array([[20.0, 0.0, 20.0, 0.0]]))[0]
+    arms = np.array([rotor.position for rotor in TRUTH.known().rotors])
+    pushed = (state**2) @ np.stack([arms[:, 1], -arms[:, 0]], axis=1) / 1e-4
+    # `TurnShare` compares increments less their means: what turns evenly is nothing that motors did.
+    turning = np.column_stack([pushed - pushed.mean(axis=0) + constant, np.zeros(count + 1)])
+    time = 0.002 * np.arange(count + 1)
+    rate = np.concatenate([np.zeros((1, 3)), np.cumsum(0.001 * (turning[1:] + turning[:-1]), axis=0)])
+    still = Readings(time, np.zeros((count + 1, 3)))
+    spans = ((0.0, float(time[-1])),) if part is None else (part,) if part[1] > part[0] else ()
+    return FlightSignals(name, held, Readings(time, rate), still, Readings(time[:-1], held.values), spans)
+
+
+@pytest.mark.parametrize("constant", [-30.0, 30.0])
+def test_a_constant_moment_is_no_turn_of_motors(constant: float) -> None:
+    """A centre of mass that is off turns a vehicle evenly, which pilots hold by commands: neither side's mean may count."""
+    alone = by_hand("a", 8.0)
+    shares = turn_shares([alone, by_hand("b", 8.0, constant)], TRUTH.known())
+    assert [(s.name, s.axis) for s in shares] == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
+    for share in shares:
+        # The first mean over 5 ms begins before the log.
+        assert share.share == pytest.approx(1.0, abs=1e-3)
+        # Everything is explained: both slopes agree, and nothing scatters.
+        assert share.most == pytest.approx(1.0, abs=0.02)
+        assert share.error < 0.02
+
+
+@pytest.mark.parametrize("part", [(1.0, 1.0), (1.0, 1.08)])
+def test_a_flight_without_an_increment_tells_no_turns(part: tuple[float, float]) -> None:
+    """No span, or one that is shorter than an increment: nothing is compared, of the other flight neither."""
+    assert turn_shares([by_hand("a", 8.0), by_hand("b", 8.0, part=part)], TRUTH.known()) == []
+    assert turn_shares([by_hand("b", 8.0, part=part)], TRUTH.known()) == []
+    assert turn_shares([], TRUTH.known()) == []
+
+
+def test_a_short_flight_tells_no_turns() -> None:
+    """Twelve blocks of ten increments, neighbours half of 0.1 s apart: six seconds, and the last increment's own length."""
+    long = by_hand("a", 8.0)
+    assert turn_shares([long, by_hand("b", 8.0, part=(1.0, 7.02))], TRUTH.known()) == []
+    assert len(turn_shares([long, by_hand("b", 8.0, part=(1.0, 7.12))], TRUTH.known())) == 4
+
+
 def test_real_flights_of_one_vehicle_turn_alike(data_dir: Path) -> None:
     flights = [signals(read_log(data_dir / "flights/crazyflie_sysid" / name)) for name in ("log10", "log15")]
-    assert turn_notes(flights, frame_vehicle("quad_x:0.028", 0.027)) == []
+    assert turn_notes(turn_shares(flights, frame_vehicle("quad_x:0.028", 0.027))) == []
 
 
 def test_parts_of_one_log_are_its_own() -> None:

@@ -11,7 +11,7 @@ from tests.vehicles.flown_logs import Craft, fly, quad
 from airworthy.vehicles import Identified, Known, identify
 from airworthy.vehicles.identification.descent import compared_descents, descend_by_gradient
 from airworthy.vehicles.identification.gradient import cost_and_gradient
-from airworthy.vehicles.identification.refine import FitProblem, costs_of
+from airworthy.vehicles.identification.refine import KEPT, FitProblem, costs_of
 from airworthy.vehicles.identification.structures import start_vector
 
 CRAFT = quad(
@@ -111,3 +111,23 @@ def test_no_descent_leaves_what_can_be(found: Identified) -> None:
     assert np.all(after <= problem.parameters.most)
     assert cost <= costs_of(problem, theta[None], 1.0)[0]
     assert len(compared_descents(found.fit, found.fit.theta)) == 2
+
+
+def test_errors_that_are_kept_are_those_of_their_vector(found: Identified) -> None:
+    """Of a problem that is weighed anew the same, of one with other parameters its own; few are kept."""
+    problem, theta = replace(found.fit.problem), found.fit.theta
+    first = problem.errors(theta[None], 0)
+    assert problem.errors(theta[None], 0) is first
+    assert problem.scaled(theta).errors(theta[None].copy(), 0) is first
+    heavier = replace(problem.parameters.base, center_of_mass=(0.0, 0.0, 0.01))
+    other = replace(problem, parameters=replace(problem.parameters, base=heavier))
+    assert not np.array_equal(other.errors(theta[None], 0), first)
+    moved = theta + 0.1 * found.fit.sd
+    assert not np.array_equal(problem.errors(moved[None], 0), first)
+    for k in range(2 * KEPT):
+        problem.errors((theta + 1e-3 * k)[None], 0)
+    again = problem.errors(theta[None], 0)
+    assert again is not first
+    np.testing.assert_array_equal(again, first)
+    both = problem.errors(np.stack([moved, theta]), 0)
+    np.testing.assert_array_equal(both[1], first[0])

@@ -58,9 +58,10 @@ def test_the_best_trim_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     class Fitted:
         rate = np.zeros((3, 5, 3))
 
-    def missed(plant: object, windows: object, trim: tuple[float, float]) -> np.ndarray:
+    def missed(plant: object, windows: object, trim: tuple[float, float], push: object) -> np.ndarray:
         return np.full((3, 5, 3), 0.1 + abs(TRIMS.index(trim) - 2))
 
+    monkeypatch.setattr(compared, "missed_push", lambda plant, windows: None)
     monkeypatch.setattr(compared, "trimmed_rates", missed)
     monkeypatch.setattr(compared, "replace", lambda fitted, fading: fitted)
     assert choose_trim([None], [Fitted()]) == TRIMS[2]  # type: ignore[list-item]

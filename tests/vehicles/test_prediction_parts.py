@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from airworthy.vehicles import Drag, RotorResponse, Vehicle
+from airworthy.vehicles.identification.held_command import followed
 from airworthy.vehicles.identification.known import frame_vehicle
-from airworthy.vehicles.identification.plant import plant_of
+from airworthy.vehicles.identification.plant import distinct, picked, plant_of, stacked
 from airworthy.vehicles.identification.predict import Windows, cut_windows, predict
 from airworthy.vehicles.identification.signals import FlightSignals, HeldCommand, Readings
 
@@ -93,3 +94,57 @@ def test_a_dead_time_is_after_the_command() -> None:
     steps = round(0.02 / flight.step)
     np.testing.assert_allclose(late[steps:], prompt[:-steps], rtol=1e-6)
     assert late.sum() < prompt.sum()
+
+
+@pytest.mark.parametrize(
+    "response", [(20.0, 0.0, 20.0, 0.0), (0.0, 12.0, 0.0, 12.0), (3.0, 9.0, 2.0, 5.0), (25.0, 0.0, 15.0, 0.0)]
+)
+def test_states_of_many_commands_are_those_of_one_after_the_other(response: tuple[float, ...]) -> None:
+    """Chunks that are followed side by side end where one walk through all of them does; reversed commands, too."""
+    rng = np.random.default_rng(1)
+    for low in (0.0, -0.4):
+        command = HeldCommand(0.0, 0.004, np.repeat(rng.uniform(low, 1.0, (60, 3)), 10, axis=0))
+        state, walked = command.values[0], []
+        for held in command.values:
+            state = followed(state, held, 0.004, np.array(response))
+            walked.append(state)
+        found = command.states(np.array([response, (30.0, 1.0, 20.0, 2.0)]))[0, 1:]
+        # What a chunk begins with may be off by `PASS_END`.
+        np.testing.assert_allclose(found, walked, atol=4e-5)
+
+
+def test_sets_that_share_parts_are_predicted_as_alone() -> None:
+    """What sets have in common is computed once; each still reads what it would read by itself, to the bit."""
+    flight = signals(
+        HOVER * (1.0 + 0.1 * np.sin(np.arange(1000) / 20.0))[:, None] + np.array([0.0, 0.01, 0.0, -0.01]), (0.3, -0.2, 0.1)
+    )
+    windows = cut_windows(flight, 3, length=0.2)
+    base = craft(drag=Drag(center=(0.0, 0.0, HEIGHT)))
+    crafts = [base, craft(command_delay=0.01), replace(base, center_of_mass=(0.001, 0.0, 0.0)), replace(base, mass=0.03)]
+    levers = [(0.0, 0.0, 0.0), (0.002, 0.0, 0.001)]
+    plants = [plant_of(one, lever) for one in crafts for lever in levers]
+    together = predict(stacked(plants), windows)
+    for k, plant in enumerate(plants):
+        # Arms that are zero for one are not for all: alone, the air is left out, which is the same.
+        alone = predict(stacked([plant, plants[0]]), windows)
+        np.testing.assert_array_equal(together.rate[k], alone.rate[0])
+        np.testing.assert_array_equal(together.force[k], alone.force[0])
+
+
+def test_principal_axes_turn_as_any_axes_do() -> None:
+    """A product of inertia of nothing takes the general equations; both are Euler's."""
+    flight = signals(HOVER + np.array([0.0, 0.02, 0.01, -0.03]), (2.0, -1.0, 3.0))
+    plain = plant_of(craft(drag=Drag(angular_linear=(1e-5, 2e-5, 3e-5))))
+    general = replace(plain, inertia=plain.inertia + 1e-18 * (1.0 - np.eye(3)))
+    found = [predict(plant, window(flight)).rate for plant in (plain, general)]
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+
+def test_distinct_sets() -> None:
+    rows = np.array([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0], [1.0, 3.0]])
+    first, kind = distinct(rows[:, :1], rows[:, 1:])
+    np.testing.assert_array_equal(rows[first][kind], rows)
+    assert len(first) == 3
+    assert kind[0] == kind[2]
+    two = stacked([plant_of(craft()), plant_of(craft(command_delay=0.01))])
+    assert picked(two, np.array([1, 1, 0])).delay.tolist() == [0.01, 0.01, 0.0]

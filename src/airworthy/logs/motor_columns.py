@@ -186,8 +186,10 @@ def _lagged(time: Array, command: Array) -> Array:
     """Commands through lags of first order, each held until the next, (n, lags, motors): exact for uneven steps."""
     state = np.repeat(command[:, None], len(LAGS), axis=1)
     share = 1.0 - np.exp(-np.diff(time)[:, None, None] / np.array(LAGS)[:, None])
-    for k in range(1, len(time)):
-        state[k] = state[k - 1] + share[k - 1] * (command[k - 1] - state[k - 1])
+    before, step = state[0], np.empty_like(state[0])
+    for now, held, part in zip(state[1:], command, share, strict=False):
+        np.multiply(part, np.subtract(held, before, out=step), out=step)
+        before = np.add(before, step, out=now)
     return state
 
 

@@ -112,26 +112,38 @@ def choose_trim(plants: Sequence[Plant], windows: Sequence[Windows]) -> tuple[fl
     total = np.zeros(len(TRIMS))
     for plant, fitted in zip(plants, windows, strict=True):
         of = replace(fitted, fading=FADING)
+        push = missed_push(plant, of)
         for k, trim in enumerate(TRIMS):
-            left = trimmed_rates(plant, of, trim)[..., :2] - of.rate[..., :2]
+            left = trimmed_rates(plant, of, trim, push)[..., :2] - of.rate[..., :2]
             total[k] += float((left**2).sum())
     return TRIMS[int(np.argmin(total))]
 
 
-def trimmed_rates(plant: Plant, windows: Windows, trim: tuple[float, float]) -> Array:
-    """Return predicted rates with the push that a plant missed before each window, (windows, steps + 1, 3).
+def missed_push(plant: Plant, windows: Windows) -> Array:
+    """Return the angular acceleration that a plant missed before each window [rad/s^2], (windows, 3).
 
     Args:
         plant: One set of parameters.
         windows: With `PAST` of usable flight before each.
-        trim: Gain and decay [s] of the push.
     """
     steps = max(round(PAST / windows.step), 1)
     start = windows.start - steps * windows.step
     time = start[:, None] + windows.step * np.arange(steps + 1)
     flight = windows.flight
     past = Windows(flight, start, windows.step, flight.gyro.mean(time, WIDTH), flight.force.mean(time, WIDTH), windows.fading)
-    missed = (past.rate - predict(plant, past).rate[0])[:, -1] / (steps * windows.step)
+    return np.asarray((past.rate - predict(plant, past).rate[0])[:, -1] / (steps * windows.step))
+
+
+def trimmed_rates(plant: Plant, windows: Windows, trim: tuple[float, float], missed: Array | None = None) -> Array:
+    """Return predicted rates with the push that a plant missed before each window, (windows, steps + 1, 3).
+
+    Args:
+        plant: One set of parameters.
+        windows: With `PAST` of usable flight before each.
+        trim: Gain and decay [s] of the push.
+        missed: Of `missed_push`, (windows, 3); None: it is taken here.
+    """
+    missed = missed_push(plant, windows) if missed is None else missed
     gain, decay = trim
     push = missed[:, None] * (gain * np.exp(-windows.step * np.arange(windows.steps + 1) / decay))[:, None]
     return predict(plant, windows, push[None]).rate[0]

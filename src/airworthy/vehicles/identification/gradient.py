@@ -9,13 +9,13 @@ without time, derived by differences. A test compares the whole with differences
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayIndex
+from airworthy.core.arrays import Array
 from airworthy.vehicles.identification.parameters import FALL, SPEEDS_LATE
-from airworthy.vehicles.identification.plant import Plant
+from airworthy.vehicles.identification.plant import Plant, picked
 from airworthy.vehicles.identification.predict import Windows, crossed, drift_times, rotor_states, thrusts
 from airworthy.vehicles.identification.refine import BLOCK_STEPS, FAR, SOFT, TOLD_BLOCKS, FitProblem
 
@@ -60,8 +60,8 @@ def cost_and_gradient(problem: FitProblem, theta: Array) -> tuple[float, Array]:
     total, slopes = 0.0, np.zeros(len(index))
     for flight, windows in enumerate(problem.windows):
         plants = parameters.plant(moved, flight)
-        plant = _chosen(plants, np.array([0]))
-        states = rotor_states(_chosen(plants, late), windows)
+        plant = picked(plants, np.array([0]))
+        states = rotor_states(picked(plants, late), windows)
         motion = _moved(plant, windows, states[0])
         cost, by_rate, by_force = _weighed(problem, flight, plant, motion)
         total += cost
@@ -75,11 +75,6 @@ def cost_and_gradient(problem: FitProblem, theta: Array) -> tuple[float, Array]:
     beside = problem.beside(moved)
     total += 0.5 * float(z @ z) + 0.5 * float(beside[0] @ beside[0])
     return total, slopes + z + ((beside[1:] - beside[0]) / sizes[:, None]) @ beside[0]
-
-
-def _chosen(plants: Plant, rows: ArrayIndex) -> Plant:
-    """Return some sets of parameters."""
-    return Plant(**{f.name: getattr(plants, f.name)[rows] for f in fields(Plant)})
 
 
 @dataclass(frozen=True, eq=False)

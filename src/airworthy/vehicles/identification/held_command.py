@@ -73,7 +73,7 @@ class HeldCommand:
         for _ in range(PASSES):
             state = begin
             for k in range(length):
-                state = found[k] = onward(state, k)
+                state = onward(state, k, found[k])
             moved = float(np.abs(found[-1, :, :-1] - begin[:, 1:]).max(initial=0.0))
             begin = np.concatenate([begin[:, :1], found[-1, :, :-1]], axis=1)
             if moved < PASS_END:
@@ -132,8 +132,8 @@ def followed(state: Array, command: Array, elapsed: Array | float, response: Arr
     return np.asarray(command + error * gone / np.maximum(1.0 + b * signed * (1.0 - gone) / k, 1e-3))
 
 
-def _stepper(command: Array, period: float, responses: Array) -> Callable[[Array, int], Array]:
-    """Return what takes states over one period; where rise and fall are alike and no rotor reverses, with less to compute.
+def _stepper(command: Array, period: float, responses: Array) -> Callable[[Array, int, Array], Array]:
+    """Return what takes states over one period into a third array: `followed`, with what does not change computed before.
 
     Args:
         command: (periods, chunks, rotors).
@@ -141,14 +141,37 @@ def _stepper(command: Array, period: float, responses: Array) -> Callable[[Array
         responses: (responses, 4).
     """
     rows = responses.T[:, :, None, None]
-    if not np.array_equal(rows[:2], rows[2:]) or command.min(initial=0.0) < 0.0:
-        return lambda state, k: followed(state, command[k], period, rows)
-    rate = np.maximum(rows[0] + 2.0 * rows[1] * command[:, None], SLOWEST)
-    gone = np.exp(-rate * period)
-    bent = rows[1] * (1.0 - gone) / rate
+    if command.min(initial=0.0) < 0.0 or not np.any(rows[1::2]):
 
-    def onward(state: Array, k: int) -> Array:
-        error = state - command[k]
-        return np.asarray(command[k] + error * gone[k] / (1.0 + error * bent[k]))
+        def plain(state: Array, k: int, out: Array) -> Array:
+            out[...] = followed(state, command[k], period, rows)
+            return out
 
-    return onward
+        return plain
+    rates = [np.maximum(a + 2.0 * b * command[:, None], SLOWEST) for a, b in (rows[:2], rows[2:])]
+    gone = [np.exp(-rate * period) for rate in rates]
+    error, below = np.empty((2, len(responses), *command.shape[1:]))
+    if np.array_equal(rows[:2], rows[2:]):
+        bent = rows[1] * (1.0 - gone[0]) / rates[0]
+
+        def onward(state: Array, k: int, out: Array) -> Array:
+            np.subtract(state, command[k], out=error)
+            np.multiply(error, bent[k], out=below)
+            np.add(1.0, below, out=below)
+            np.multiply(error, gone[0][k], out=error)
+            return np.add(command[k], np.divide(error, below, out=error), out=out)
+
+        return onward
+    left = [1.0 - part for part in gone]
+
+    def apart(state: Array, k: int, out: Array) -> Array:
+        rise = command[k] >= state
+        np.subtract(state, command[k], out=error)
+        np.multiply(np.where(rise, rows[1], rows[3]), error, out=below)
+        np.multiply(below, np.where(rise, left[0][k], left[1][k]), out=below)
+        np.divide(below, np.where(rise, rates[0][k], rates[1][k]), out=below)
+        np.maximum(np.add(1.0, below, out=below), 1e-3, out=below)
+        np.multiply(error, np.where(rise, gone[0][k], gone[1][k]), out=error)
+        return np.add(command[k], np.divide(error, below, out=error), out=out)
+
+    return apart

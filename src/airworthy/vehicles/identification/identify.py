@@ -74,7 +74,7 @@ from airworthy.vehicles.identification.structures import (
     fitted,
     start_vector,
 )
-from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes
+from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes, turn_shares
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["Refinement", "identify"]
@@ -135,13 +135,15 @@ def identify(
     ordered_alike(gathered)
     refuse_orders([log.name for log in logs], [g.order for g in gathered])
     refuse_unlike([g.signals for g in gathered])
-    refuse_unlike_turns([g.signals for g in gathered], base)
     decided = followed_speeds(gathered, feed)
     base = spun(base, gathered)
     for g in gathered:
         g.settle(slowest_lag(base))
+    # What turns one flight has is compared with those of others.
+    turned = turn_shares([g.signals for g in gathered], base) if len(gathered) > 1 else []
+    refuse_unlike_turns(turned)
     notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered]), *decided]
-    notes += [*turn_notes([g.signals for g in gathered], base), *fitted_judges(logs, holdout)]
+    notes += [*turn_notes(turned), *fitted_judges(logs, holdout)]
     fit_to, held = split([g.signals for g in gathered], bool(holdout))
     if holdout:
         judges = [Gathered(log, base, (), (), known.order) for log in holdout]

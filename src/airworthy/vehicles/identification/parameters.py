@@ -14,7 +14,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.bench.information import ValueInformation, combined_sd
 from airworthy.vehicles.identification.known import Known
-from airworthy.vehicles.identification.plant import Plant, plant_of, stacked
+from airworthy.vehicles.identification.plant import Plant, distinct, picked, plant_of, stacked
 from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Vehicle
 from airworthy.vehicles.trim import rotor_state_for_thrust
 from airworthy.vehicles.uncertainty import uncertain_values, with_values
@@ -177,29 +177,33 @@ class Parameters:
             theta: (sets, parameters).
             flight: Its number.
         """
-        return stacked([self._one(row, flight) for row in theta])
+        theta = np.asarray(theta, np.float64)
+        shared = [k for k, item in enumerate(self.items) if item.name in UNCERTAIN or item.name in (AIR, FALL)]
+        first, kind = distinct(theta[:, shared])
+        made = picked(stacked([plant_of(self.vehicle(theta[k])) for k in first]), kind)
+        places = {item.name: k for k, item in enumerate(self.items) if item.flight in (None, flight)}
 
-    def _one(self, theta: Array, flight: int) -> Plant:
-        of = {
-            item.name: float(value)
-            for item, value in zip(self.items, theta, strict=True)
-            if item.name not in UNCERTAIN and item.flight in (None, flight)
-        }
-        lever = [of.get(f"imu_{axis}", 0.0) for axis in "xyz"]
-        made = plant_of(self.vehicle(theta), lever)
-        # The record has no negative dead time; a fit that wants one must be able to say so.
-        delay = self.values(theta)["command_delay"]
+        def told(*names: str) -> Array:
+            columns = [theta[:, places[name]] if name in places else np.zeros(len(theta)) for name in names]
+            return np.stack(columns, axis=1)
+
         return replace(
             made,
-            delay=np.array([delay]),
-            tilt=np.array([[of.get("imu_tilt_x", 0.0), of.get("imu_tilt_y", 0.0), 0.0]]),
-            turn_offset=np.array([[of.get(f"turn_{axis}", 0.0) for axis in "xyz"]]),
-            turn_drift=np.array([[of.get(f"drift_{axis}", 0.0) for axis in "xyz"]]),
-            turn_since=np.array([self.middles[flight] if flight < len(self.middles) else 0.0]),
-            force_offset=np.array([[of.get(f"force_{axis}", 0.0) for axis in "xyz"]]),
-            force_delay=np.array([of.get(LATE, 0.0)]),
-            speed_delay=np.array([of.get(SPEEDS_LATE, 0.0)]),
+            lever=made.lever + told("imu_x", "imu_y", "imu_z"),
+            # The record has no negative dead time; a fit that wants one must be able to say so.
+            delay=theta[:, places["command_delay"]].copy(),
+            tilt=told("imu_tilt_x", "imu_tilt_y", ""),
+            turn_offset=told("turn_x", "turn_y", "turn_z"),
+            turn_drift=told("drift_x", "drift_y", ""),
+            turn_since=np.full(len(theta), self.middles[flight] if flight < len(self.middles) else 0.0),
+            force_offset=told("force_x", "force_y", "force_z"),
+            force_delay=told(LATE)[:, 0],
+            speed_delay=told(SPEEDS_LATE)[:, 0],
         )
+
+    def of_flight(self, flight: int) -> ArrayIndex:
+        """Return the places of what predicts a flight: all but what other flights have of their own."""
+        return np.array([k for k, item in enumerate(self.items) if item.flight in (None, flight)], np.intp)
 
 
 def believed_parameters(

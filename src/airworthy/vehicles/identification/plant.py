@@ -12,13 +12,13 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.check import inertia_matrix
 from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Vehicle
 
-__all__ = ["Plant", "plant_of", "slowest_lag", "stacked"]
+__all__ = ["Plant", "distinct", "picked", "plant_of", "slowest_lag", "stacked"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +67,24 @@ class Plant:
 def stacked(plants: Sequence[Plant]) -> Plant:
     """Return sets of several plants behind one another."""
     return Plant(**{f.name: np.concatenate([getattr(p, f.name) for p in plants]) for f in fields(Plant)})
+
+
+def distinct(*parts: Array) -> tuple[ArrayInt, ArrayInt]:
+    """Return the first set of each kind whose numbers are all the same, and the kind of each set, (kinds,) and (sets,).
+
+    Sets of a Jacobian differ in one parameter each, which most of what is computed does not ask for.
+
+    Args:
+        parts: Numbers of each set, (sets, ...).
+    """
+    rows = np.column_stack([part.reshape(len(part), -1) for part in parts])
+    _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
+
+
+def picked(plant: Plant, index: ArrayInt) -> Plant:
+    """Return some of the sets of a plant, (sets,) of places."""
+    return Plant(**{f.name: getattr(plant, f.name)[index] for f in fields(Plant)})
 
 
 def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plant:

@@ -10,14 +10,15 @@ takes it as measured throughout a window; a prediction knows it of the moment be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.identification.plant import Plant
+from airworthy.vehicles.identification.plant import Plant, distinct, picked
 from airworthy.vehicles.identification.signals import FlightSignals
 
 __all__ = ["SensorPrediction", "Windows", "cut_windows", "predict"]
@@ -155,17 +156,17 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
         Readings; of a set that diverges they are not finite.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        thrust = thrusts(plant, rotor_states(plant, windows))
-        sets, count, points = thrust.shape[:3]
-        flat = thrust.reshape(sets, count * points, -1)
-        turning = np.asarray(np.matmul(flat, np.swapaxes(plant.moment, 1, 2)).reshape(sets, count, points, 3), np.float64)
+        thrust, of = _distinct_thrusts(plant, windows)
+        count, points = thrust.shape[1:3]
+        flat = thrust.reshape(len(thrust), count * points, -1)
+        turning = _by_rotors(flat, plant.moment, of).reshape(len(plant), count, points, 3)
         if np.any(plant.drag_arm):
             pulled = plant.drag_arm[:, None, None, None] * _drag(plant, windows)
             # Of a force (x, y) at a height: -y about x, +x about y.
             turning[..., 0] -= pulled[..., 1]
             turning[..., 1] += pulled[..., 0]
         inverse = np.asarray(np.linalg.inv(plant.inertia), np.float64)
-        turning = np.matmul(turning.reshape(sets, -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
+        turning = np.matmul(turning.reshape(len(plant), -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
         turning += plant.turn_offset[:, None, None]
         if np.any(plant.turn_drift):
             turning += plant.turn_drift[:, None, None] * drift_times(plant, windows)
@@ -173,11 +174,30 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
             turning[:, :, ::2] += push
             turning[:, :, 1::2] += 0.5 * (push[:, :, 1:] + push[:, :, :-1])
         turned, acceleration = _integrated(plant, inverse, turning, windows)
-        at_steps = thrust[:, :, ::2].reshape(sets, -1, thrust.shape[-1])
-        force = np.matmul(at_steps, np.swapaxes(plant.force, 1, 2)).reshape(sets, count, -1, 3)
+        at_steps = thrust[:, :, ::2].reshape(len(thrust), -1, thrust.shape[-1])
+        force = _by_rotors(at_steps, plant.force, of).reshape(len(plant), count, -1, 3)
         return SensorPrediction(
             _in_sensor(plant, turned), _later(plant, _sensed(plant, turned, acceleration, force), windows.step)
         )
+
+
+def _distinct_thrusts(plant: Plant, windows: Windows) -> tuple[Array, ArrayInt]:
+    """Return thrusts of rotors [N], (kinds, windows, 2 steps + 1, rotors), and which of them is each set's, (sets,)."""
+    first, kind = distinct(plant.response, plant.delay, plant.thrust, plant.speed_delay, plant.speed_full)
+    one = picked(plant, first)
+    return thrusts(one, rotor_states(one, windows)), kind
+
+
+def _by_rotors(thrust: Array, directions: Array, kind: ArrayInt) -> Array:
+    """Return what rotors do together, (sets, points, 3).
+
+    Args:
+        thrust: Of rotors, (kinds, points, rotors).
+        directions: What one newton of each does, (sets, 3, rotors).
+        kind: Of the thrust of each set, (sets,).
+    """
+    first, alike = distinct(kind[:, None].astype(np.float64), directions)
+    return np.asarray(np.matmul(thrust[kind[first]], np.swapaxes(directions[first], 1, 2))[alike], np.float64)
 
 
 def drift_times(plant: Plant, windows: Windows) -> Array:
@@ -188,6 +208,11 @@ def drift_times(plant: Plant, windows: Windows) -> Array:
 
 def _drag(plant: Plant, windows: Windows) -> Array:
     """Specific force of the air across the rotors' axes, in the body's axes [m/s^2], (sets, windows, 2 steps + 1, 2)."""
+    first, kind = distinct(plant.lever, plant.force_offset, plant.tilt)
+    return _drag_of(picked(plant, first), windows)[kind]
+
+
+def _drag_of(plant: Plant, windows: Windows) -> Array:
     force, rate, acceleration, weight = windows.air
     lever = plant.lever[:, None, None]
     pushed = crossed(acceleration[None], lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
@@ -234,21 +259,7 @@ def rotor_states(plant: Plant, windows: Windows) -> Array:
 
 def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) -> tuple[Array, Array]:
     """Rates and angular accelerations at each step, (sets, windows, steps + 1, 3) each."""
-    inertia, back = plant.inertia[..., None].transpose(1, 2, 0, 3), inverse[..., None].transpose(1, 2, 0, 3)
-    damping = plant.damping.T[:, :, None]
-    plain = not np.any(plant.inertia * (1.0 - np.eye(3)))
-
-    def turned(matrix: Array, vector: Array) -> list[Array]:
-        if plain:
-            return [matrix[i, i] * vector[i] for i in range(3)]
-        return [matrix[i, 0] * vector[0] + matrix[i, 1] * vector[1] + matrix[i, 2] * vector[2] for i in range(3)]
-
-    def slope(rate: Array, driven: Array) -> Array:
-        x, y, z = rate
-        a, b, c = turned(inertia, rate)
-        against = np.stack([y * c - z * b, z * a - x * c, x * b - y * a]) + damping * rate
-        return np.asarray(driven - np.stack(turned(back, against)))
-
+    slope = _slope_of(plant, inverse)
     sets, count = turning.shape[:2]
     begun = np.broadcast_to(windows.rate[:, 0], (sets, count, 3))
     # From the sensor's axes to the body's.
@@ -268,6 +279,47 @@ def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) 
         slopes.append(k1)
     slopes.append(slope(rate, driven[-1]))
     return tuple(np.stack(part).transpose(2, 3, 0, 1) for part in (rates, slopes))  # type: ignore[return-value]
+
+
+def _slope_of(plant: Plant, inverse: Array) -> Callable[[Array, Array], Array]:
+    """Return Euler's equation: angular acceleration by rate and what is driven, components first, (3, sets, windows)."""
+    damping = plant.damping.T[:, :, None]
+    if not np.any(plant.inertia * (1.0 - np.eye(3))):
+        return _principal_slope(plant, inverse, damping)
+    inertia, back = plant.inertia[..., None].transpose(1, 2, 0, 3), inverse[..., None].transpose(1, 2, 0, 3)
+
+    def turned(matrix: Array, vector: Array) -> list[Array]:
+        return [matrix[i, 0] * vector[0] + matrix[i, 1] * vector[1] + matrix[i, 2] * vector[2] for i in range(3)]
+
+    def slope(rate: Array, driven: Array) -> Array:
+        x, y, z = rate
+        a, b, c = turned(inertia, rate)
+        against = np.stack([y * c - z * b, z * a - x * c, x * b - y * a]) + damping * rate
+        return np.asarray(driven - np.stack(turned(back, against)))
+
+    return slope
+
+
+def _principal_slope(plant: Plant, inverse: Array, damping: Array) -> Callable[[Array, Array], Array]:
+    """Return the same where axes are principal ones: x, y, z, x, y of rate and momentum lie in a row, slices are cyclic."""
+    inertia, back = (np.einsum("sii->is", matrix)[:, :, None] for matrix in (plant.inertia, inverse))
+    rows: list[Array] = []
+
+    def slope(rate: Array, driven: Array) -> Array:
+        if not rows:
+            rows.extend(np.empty((5, *rate.shape[1:])) for _ in range(2))
+            rows.extend(np.empty_like(rate) for _ in range(2))
+        turns, momentum, against, product = rows
+        turns[:3], turns[3:] = rate, rate[:2]
+        np.multiply(inertia, rate, out=momentum[:3])
+        momentum[3:] = momentum[:2]
+        np.multiply(turns[1:4], momentum[2:], out=against)
+        against -= np.multiply(turns[2:], momentum[1:4], out=product)
+        against += np.multiply(damping, rate, out=product)
+        against *= back
+        return driven - against
+
+    return slope
 
 
 def _sensed(plant: Plant, rate: Array, acceleration: Array, force: Array) -> Array:

@@ -9,15 +9,16 @@ length and no more (soft L1).
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayIndex, ArrayInt
 from airworthy.vehicles.identification.known import MeasuredValue
 from airworthy.vehicles.identification.parameters import Parameters
-from airworthy.vehicles.identification.plant import Plant
+from airworthy.vehicles.identification.plant import Plant, distinct
 from airworthy.vehicles.identification.predict import Windows, predict
 from airworthy.vehicles.identification.whitening import whitening_of
 
@@ -55,6 +56,8 @@ SHARED = 2.0
 FEW_MAX = 4.0
 """Largest factor on a variance for few stretches of that length: with as many parameters as stretches, gradients hardly
 scatter, since the fit has made their sum zero. Ours, by a study of 10 s logs (`verification.identify_coverage`)."""
+KEPT, KEPT_SETS = 4, 64
+"""Batches of errors that are kept of each flight, and the largest: a covariance taken anew weighs the same errors once more."""
 SCALE_FLOOR = (1e-4, 1e-3)
 """Least scale of rates [rad/s] and specific forces [m/s^2]: float noise must not count as knowledge."""
 
@@ -72,6 +75,8 @@ class FitProblem:
     whitening: tuple[Array, ...] = ()
     """Of each flight, what makes errors of a channel independent and of unit size, (channels, blocks, blocks); empty: not taken
     yet."""
+    _known: OrderedDict[tuple[int, bytes], Array] = field(default_factory=OrderedDict, init=False, repr=False)
+    """Errors of vectors that were asked for of late, whatever they are weighed by."""
 
     @property
     def picked(self) -> ArrayIndex:
@@ -85,13 +90,28 @@ class FitProblem:
             theta: (sets, parameters).
             flight: Its number.
         """
-        return window_errors(self.parameters.plant(theta, flight), self.windows[flight])[..., self.picked]
+        key = (flight, theta.tobytes())
+        found = self._known.get(key)
+        if found is None:
+            first, kind = distinct(theta[:, self.parameters.of_flight(flight)])
+            plant = self.parameters.plant(theta[first], flight)
+            found = window_errors(plant, self.windows[flight])[..., self.picked][kind]
+            if len(theta) <= KEPT_SETS:
+                self._known[key] = found
+                while len(self._known) > KEPT * len(self.windows):
+                    self._known.popitem(last=False)
+        else:
+            self._known.move_to_end(key)
+        return found
 
     def scaled(self, theta: Array) -> FitProblem:
         """Return the problem whose errors are weighed by the covariance that those of one vector have."""
         floor = np.where(self.picked < 3, *SCALE_FLOOR)
         found = [whitening_of(self.errors(theta[None], k)[0], floor, BLOCK_STEPS * w.step) for k, w in enumerate(self.windows)]
-        return replace(self, whitening=tuple(found))
+        made = replace(self, whitening=tuple(found))
+        # The same windows and parameters: errors that are known stay so.
+        object.__setattr__(made, "_known", self._known)
+        return made
 
     def residuals(self, theta: Array) -> tuple[Array, Array]:
         """Return weighed errors of all windows, (sets, windows, numbers), and how many numbers each window counts as."""
@@ -145,10 +165,17 @@ def window_errors(plant: Plant, windows: Windows, push: Array | None = None) -> 
         push: As of `predict`.
     """
     found = predict(plant, windows, push)
-    both = np.concatenate([found.rate - windows.rate, found.force - windows.force], axis=-1)[:, :, 1:]
-    blocks = both.shape[2] // BLOCK_STEPS
-    cut = both[:, :, : blocks * BLOCK_STEPS]
-    return np.asarray(cut.reshape(*cut.shape[:2], blocks, BLOCK_STEPS, 6).mean(axis=3))
+    return np.concatenate([_block_means(found.rate - windows.rate), _block_means(found.force - windows.force)], axis=-1)
+
+
+def _block_means(errors: Array) -> Array:
+    """Means over blocks of steps, the start left out, (sets, windows, blocks, 3); a sum of slices runs along memory."""
+    blocks = (errors.shape[2] - 1) // BLOCK_STEPS
+    parts = [errors[:, :, 1 + k : 1 + blocks * BLOCK_STEPS : BLOCK_STEPS] for k in range(BLOCK_STEPS)]
+    total = parts[0] + parts[1]
+    for part in parts[2:]:
+        total += part
+    return np.asarray(total / BLOCK_STEPS)
 
 
 @dataclass(frozen=True, eq=False)

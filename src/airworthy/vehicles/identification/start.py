@@ -291,5 +291,9 @@ def _regressed(features: Array, wanted: Array) -> tuple[Array, Array]:
 def _score(left: Array) -> float:
     """Sum over blocks of the log of their variance: one bad second counts once."""
     count = max(len(left) // BLOCK, 1)
-    parts = np.array_split(left, count)
-    return float(sum(np.log(np.mean(part**2) + 1e-300) for part in parts))
+    least, more = divmod(len(left), count)
+    # As `np.array_split` cuts: the first ones are longer by one.
+    square, ends = left**2, more * (least + 1)
+    parts = (square[:ends].reshape(more, least + 1), square[ends:].reshape(count - more, least))
+    means = np.concatenate([part.mean(axis=1) for part in parts if part.size])
+    return float(sum(np.log(means + 1e-300).tolist()))

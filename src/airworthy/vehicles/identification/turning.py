@@ -128,17 +128,16 @@ def _furthest(shares: Sequence[TurnShare]) -> list[tuple[TurnShare, TurnShare]]:
     return pairs
 
 
-def refuse_unlike_turns(flights: Sequence[FlightSignals], base: Vehicle) -> None:
+def refuse_unlike_turns(shares: Sequence[TurnShare]) -> None:
     """Refuse flights that cannot be of one vehicle.
 
     Args:
-        flights: Signals, motors in the vehicle's order.
-        base: Whose rotors they are.
+        shares: Of `turn_shares`.
 
     Raises:
         AirworthyError: At like commands one turns so much more than another that no repair explains it.
     """
-    for low, high in _furthest(turn_shares(flights, base)):
+    for low, high in _furthest(shares):
         if high.share > (1.0 + REFUSED) * low.most:
             raise AirworthyError(
                 f"At like commands {high.name!r} turns at least {high.share / low.most:.2f} times as much about {high.axis} as"
@@ -147,17 +146,16 @@ def refuse_unlike_turns(flights: Sequence[FlightSignals], base: Vehicle) -> None
             )
 
 
-def turn_notes(flights: Sequence[FlightSignals], base: Vehicle) -> list[str]:
+def turn_notes(shares: Sequence[TurnShare]) -> list[str]:
     """Return sentences about flights that turn differently by more than chance.
 
     Args:
-        flights: Signals, motors in the vehicle's order.
-        base: Whose rotors they are.
+        shares: Of `turn_shares`.
     """
     return [
         f"Turns about {high.axis} at like commands change between flights: {high.name} has"
         f" {100.0 * (high.share / low.most - 1.0):.0f} % more than {low.name}. Weight elsewhere, other arms or another vehicle;"
         " one vehicle fits them only on average."
-        for low, high in _furthest(turn_shares(flights, base))
+        for low, high in _furthest(shares)
         if high.share > (1.0 + WORTH) * low.most
     ]
