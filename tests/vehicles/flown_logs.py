@@ -52,6 +52,18 @@ class Craft:
     """Rotor speed at full command [rad/s]; above 0 the log has speeds."""
     speed_late: int = 0
     """Samples by which speeds are late."""
+    drag_z: float = 0.0
+    """The same as `drag` along the rotors' axes [1/s]."""
+    drag_square: float = 0.0
+    """Share of the speed that the air takes in a second for each m/s [1/m]."""
+    wind: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Of a posed flight [m/s]."""
+    posed: bool = False
+    """Whether the log has attitude, velocity and position; else the pilot knows its velocity and forgets it."""
+    sag: float = 0.0
+    """Exponent by which commands go with the supply."""
+    volts: tuple[float, float] | None = None
+    """Of the supply at take-off and at the end, less 2 % at full thrust [V]; their mean leaves commands as they are."""
 
     @property
     def hover(self) -> float:
@@ -99,6 +111,7 @@ def fly(
     gyro_noise: float = 0.005,
     force_noise: float = 0.15,
     push: float = 0.0,
+    speed: float = 4.0,
 ) -> Log:
     """Fly closed loop and log gyro, accelerometer and motor commands.
 
@@ -110,6 +123,7 @@ def fly(
         seed: Of steps and noise.
         gyro_noise: [rad/s]
         force_noise: [m/s^2]
+        speed: That posed flights seek, to and fro [m/s].
         push: Deviation of a slow random angular acceleration about x and y [rad/s^2].
     """
     excitation = excitation or Excitation()
@@ -130,14 +144,18 @@ def fly(
     gyro, force, states = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, rotors))
     lever, tilt = np.array(craft.lever) - np.array(craft.center), np.array(craft.tilt)
     keep_rise, keep_fall = np.exp(-dt / craft.lag), np.exp(-dt / (craft.fall or craft.lag))
-    height = 0.0
+    height, air = 0.0, np.zeros(3)
+    drags, leak = np.array([craft.drag, craft.drag, craft.drag_z]), 1.0 if craft.posed else 0.999
+    place, poses, volts = np.zeros(3), np.empty((count, 10)), np.zeros((count, 1))
     for k in range(count):
         up = rotate_inverse(q, np.array([0.0, 0.0, 1.0]))
         f = c1 * state + c2 * state * np.abs(state)
         acceleration = moments @ f / inertia - np.cross(w, inertia * w) / inertia
         turned_by = pushed + np.array([craft.drift * dt * (k - 0.5 * count), 0.0])
         acceleration[:2] += turned_by
-        pull = -craft.drag * rotate_inverse(q, velocity) * np.array([1.0, 1.0, 0.0])
+        air = rotate_inverse(q, velocity - np.array(craft.wind))
+        pull = -(drags + craft.drag_square * float(np.linalg.norm(air))) * air
+        poses[k] = *q, *velocity, *place
         turn = craft.mass * np.cross([0.0, 0.0, craft.drag_height], pull) / inertia
         acceleration += turn
         body = craft.axes.T @ f / craft.mass + pull
@@ -146,6 +164,11 @@ def fly(
         force[k] = seen - np.cross(tilt, seen) + noise_f[k]
         wanted = GRAVITY + excitation.collective * steps[k, 0] - 1.0 * velocity[2] - 0.5 * height
         rates = np.array([-up[1], up[0], 0.0]) * 3.0
+        if craft.posed:
+            # Fast lines to and fro: it leans as its speed asks for.
+            wished = speed * np.array([np.sin(0.9 * k * dt), np.cos(0.7 * k * dt), 0.0])
+            lean = rotate_inverse(q, np.clip(0.8 * (wished - velocity), -3.0, 3.0) * np.array([1.0, 1.0, 0.0])) / GRAVITY
+            rates += 3.0 * np.array([-lean[1], lean[0], 0.0])
         rates += steps[k, 1:] * np.array([excitation.tilt, excitation.tilt, excitation.yaw])
         torque = inertia * 7.0 * (rates - gyro[k])
         lift = mixing @ np.concatenate([[craft.mass * wanted / max(up[2], 0.5)], torque])
@@ -154,6 +177,11 @@ def fly(
         commands[k] = (steady - craft.offset) / (1.0 - craft.offset)
         states[k] = state
         acting = craft.offset + (1.0 - craft.offset) * commands[k - late] if k >= late else np.full(rotors, craft.hover)
+        if craft.volts is not None:
+            full, empty = craft.volts
+            volts[k] = (full + (empty - full) * k / count) * (1.0 - 0.02 * state.mean())
+            first = np.sign(acting) * craft.offset
+            acting = first + (acting - first) * (volts[k, 0] / (0.5 * (full + empty))) ** craft.sag
         keep = np.where(acting >= state, keep_rise, keep_fall)
         if craft.square:
             # Riccati's equation, as good as exact by many small steps.
@@ -176,18 +204,38 @@ def fly(
         spun = np.concatenate([0.5 * dt * half, [1.0]])
         moved = multiply(q, spun / np.linalg.norm(spun))
         lifted = _world(q, craft.axes.T @ f / craft.mass + pull) - np.array([0.0, 0.0, GRAVITY])
-        velocity = 0.999 * velocity + dt * lifted
+        velocity = leak * velocity + dt * lifted
         height += dt * velocity[2]
+        place = place + dt * velocity
         q, state = moved, after
         pushed = pushed * (1.0 - dt / 0.5) + push * np.sqrt(2.0 * dt / 0.5) * pushes[k]
     force = np.concatenate([np.repeat(force[:1], craft.force_delay, axis=0), force[: count - craft.force_delay]])
     log = _log(craft, rate, still, gyro, force, commands, draw, gyro_noise)
+    log = replace(log, streams=(*log.streams, *_beside(craft, log.streams[0].time, still, poses, volts, draw)))
     if not craft.full:
         return log
     states = np.concatenate([np.repeat(states[:1], craft.speed_late, axis=0), states[: count - craft.speed_late]])
     speeds = craft.full * states + draw.normal(0.0, 3.0, states.shape)
     speeds = np.concatenate([np.zeros((still, rotors)), speeds])
     return replace(log, streams=(*log.streams, LogStream("motor_speed", log.streams[0].time, speeds)))
+
+
+def _beside(
+    craft: Craft, time: np.ndarray, still: int, poses: np.ndarray, volts: np.ndarray, draw: np.random.Generator
+) -> list[LogStream]:
+    """Poses at a fifth of the rate, with a capture system's noise, and the voltage, where the craft has them."""
+    streams = []
+    if craft.posed:
+        rest = np.concatenate([np.repeat(poses[:1], still, axis=0), poses])[::5]
+        noise = np.array([0.002] * 4 + [0.02] * 3 + [0.001] * 3)
+        seen = rest + noise * draw.standard_normal(rest.shape)
+        seen[:, :4] /= np.linalg.norm(seen[:, :4], axis=1, keepdims=True)
+        for kind, columns in (("attitude", slice(4)), ("velocity", slice(4, 7)), ("position", slice(7, 10))):
+            streams.append(LogStream(kind, time[::5], seen[:, columns], label="capture"))
+    if craft.volts is not None:
+        seen = np.concatenate([np.full((still, 1), craft.volts[0]), volts])[::5]
+        streams.append(LogStream("voltage", time[::5], seen + draw.normal(0.0, 0.01, seen.shape)))
+    return streams
 
 
 def _world(q: np.ndarray, vector: np.ndarray) -> np.ndarray:

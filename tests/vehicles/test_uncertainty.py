@@ -92,13 +92,22 @@ def test_values_come_back(craft: Vehicle) -> None:
         "center_x": 1e-3,
         "center_y": -1e-3,
         "damping": 0.5,
+        "drag_x": 0.3,
+        "drag_y": 0.35,
+        "drag_z": 0.2,
+        "sag": 0.7,
     }
+    craft = replace(craft, command_sag=(1.0, 3.7))
     assert set(values) == set(UNCERTAIN)
     found = uncertain_values(with_values(craft, values, STATE), STATE)
     # The published polynomial has a thrust at standstill, which is not among what is linear or square.
     assert {k: v for k, v in found.items() if k != "thrust_linear"} == pytest.approx(
         {k: v for k, v in values.items() if k != "thrust_linear"}
     )
+    # What is not named stays as it is, whatever becomes of the mass.
+    heavier = with_values(craft, {"mass": 0.05, "drag_z": 0.2}, STATE)
+    assert heavier.drag.linear == (*craft.drag.linear[:2], pytest.approx(0.01))
+    assert heavier.command_sag == craft.command_sag
 
 
 def test_draws_have_the_moments_that_were_told(craft: Vehicle) -> None:

@@ -274,6 +274,7 @@ _UNITS = {
     "inertia_xx": "kg m^2", "inertia_yy": "kg m^2", "inertia_zz_ratio": "1", "center_x": "m", "center_y": "m", "damping": "1/s",
     "imu_x": "m", "imu_y": "m", "imu_z": "m", "imu_tilt_x": "rad", "imu_tilt_y": "rad", "drag_height": "m",
     "force_delay": "s", "speed_delay": "s", "fall_ratio": "1",
+    "drag_x": "1/s", "drag_y": "1/s", "drag_z": "1/s", "drag_square": "1/m", "sag": "1",
 }  # fmt: skip
 
 

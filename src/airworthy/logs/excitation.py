@@ -6,14 +6,14 @@ Thresholds are those at which the parameter stands out of the noise of common se
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.logs.advice import NEAR, RATES, rate_hint
 from airworthy.logs.motor_speeds import speed_faults
-from airworthy.logs.record import Log
+from airworthy.logs.record import Log, LogStream
 from airworthy.logs.segments import LogSegments
 from airworthy.logs.units import STANDARD_GRAVITY
 
@@ -25,6 +25,9 @@ STRETCH_TIME = 10.0
 """Deviations and speeds are those of the best stretch of this length [s]; ours: a third to a half of an excitation flight."""
 LEVER_RATE, DRAG_SPEED, SAG = 3.0, 2.0, 0.08
 """Rate that shows a lever [rad/s], air speed that shows drag [m/s], share of voltage that shows sag."""
+
+DIFFERENCE = 0.1
+"""Between positions whose difference is a velocity [s]."""
 
 CAN, PARTLY, CANNOT = "can tell", "partly", "cannot tell"
 
@@ -133,6 +136,26 @@ def _speed_of(rows: Array, percent: float) -> Array:
     return np.percentile(lengths, percent) if len(lengths) else np.array(np.nan)
 
 
+def _with_velocity(flown: _Flown) -> _Flown:
+    """Return the same with velocities by differences of positions, where there are only these."""
+    log = flown.log
+    if log.has("velocity") or not log.has("position"):
+        return flown
+    place = log.stream("position")
+    good = np.isfinite(place.values).all(axis=1) & np.isfinite(place.time)
+    time, values = place.time[good], place.values[good]
+    rate = place.quality.rate
+    apart = max(round(DIFFERENCE * rate), 1) if np.isfinite(rate) else 1
+    step = time[apart:] - time[:-apart]
+    # What goes back, or lies behind a gap, is no velocity.
+    near = (step > 0.0) & (step < 3.0 * max(DIFFERENCE, 1.0 / rate if rate > 0.0 else DIFFERENCE))
+    if not near.any():
+        return flown
+    speed = (values[apart:] - values[:-apart])[near] / step[near][:, None]
+    stream = LogStream("velocity", (time[:-apart] + 0.5 * step)[near], speed)
+    return _Flown(replace(log, streams=(*log.streams, stream)), flown.segments)
+
+
 def _thrust(flown: _Flown) -> LogFinding:
     force = flown.deviations("accelerometer")
     if force is None:
@@ -198,12 +221,9 @@ def _lever(flown: _Flown) -> LogFinding:
 
 
 def _drag(flown: _Flown) -> LogFinding:
-    velocity = flown.best("velocity", lambda rows: _speed_of(rows, 95.0))
+    velocity = _with_velocity(flown).best("velocity", lambda rows: _speed_of(rows, 95.0))
     if velocity is None:
-        helps = (
-            "motion capture, GNSS or optical flow" if not flown.log.has("position") else "velocity, or differences of the poses"
-        )
-        return LogFinding("drag", CANNOT, "there is no velocity", helps)
+        return LogFinding("drag", CANNOT, "there is no velocity", "motion capture, GNSS or optical flow")
     fastest = float(velocity)
     said = f"it flies at up to {fastest:.1f} m/s; wind and drag show only as their difference"
     return LogFinding(

@@ -27,7 +27,6 @@ from airworthy.simulation.obstacles import environments_of
 from airworthy.simulation.parameters import parameter_numbers, randomize, started_turbulence, with_parameter
 from airworthy.simulation.posterior import (
     DRAW_UNIFORMS,
-    DRAWN_ROWS,
     DrawnVehicle,
     bounded_config,
     draw_rows,
@@ -317,7 +316,7 @@ class Simulator:
                 zero, an inertia of no body, a number that is not finite), or it becomes too fast for the step; nothing has
                 changed then.
         """
-        if name in DRAWN_ROWS and self._posteriors and lasting:
+        if lasting and any(posterior.sets(name) for posterior, _ in self._posteriors):
             raise AirworthyError(
                 f"Parameter {name!r} is drawn anew for each flight, from what the identification left open: change the vehicle,"
                 " say lasting=False for the flights in the air, or build the simulator without Randomization(posterior=True)."

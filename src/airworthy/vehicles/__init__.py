@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from airworthy.vehicles.identification.cad import cad_inertia
     from airworthy.vehicles.identification.identify import identify
     from airworthy.vehicles.identification.known import Known, MeasuredValue, frame_vehicle
-    from airworthy.vehicles.identification.result import Identified, IdentifiedValue
+    from airworthy.vehicles.identification.result import Identified
+    from airworthy.vehicles.identification.values import IdentifiedValue
     from airworthy.vehicles.links import articulated, frozen
     from airworthy.vehicles.lookup import articulated_names, import_urdf, named_vehicle, vehicle, vehicle_names
     from airworthy.vehicles.record import (

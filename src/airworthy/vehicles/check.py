@@ -44,6 +44,8 @@ MOMENT_MIN = 1e-15
 TRIANGLE_TOLERANCE = 0.05
 """Relative: identified inertias are rarely better, and a published set (RotorPy's Crazyflie) misses the inequality by 1 %."""
 
+SAG_MAX = 4.0
+"""Of an exponent of the supply: thrust that goes with its square, over a state that goes with thrust's root, is 2 or less."""
 DELAY_MAX = 1.0
 """[s]"""
 DRAWN_REACH = 6.0
@@ -107,6 +109,13 @@ def check(vehicle: Vehicle) -> Vehicle:
         _require(
             slope > 0.0 and first + slope > 0.0 and vehicle.motor_state == "speed",
             f"command_map is [{first:g}, {slope:g}] rad/s, but speeds grow with the command, and are positive at full command",
+        )
+    if vehicle.command_sag is not None:
+        power, volts = vehicle.command_sag
+        _require(
+            volts > 0.0 and abs(power) <= SAG_MAX,
+            f"command_sag is [{power:g}, {volts:g} V], but commands go with a power of the supply of up to {SAG_MAX:g}, at a"
+            " voltage above 0",
         )
     delay = vehicle.command_delay
     _require(0.0 <= delay <= DELAY_MAX, f"command_delay is {delay:g} s, but lies in 0 to {DELAY_MAX:g}")

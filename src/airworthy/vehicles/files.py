@@ -51,6 +51,7 @@ _UNITS = {
     "center": "m",
     "command_delay": "s",
     "command_map": "rad/s, and rad/s per full command",
+    "command_sag": "exponent, and V at which a command acts as it is",
     "rotor_range": "rad/s, or N where motor_state is thrust",
     "links.mass": "kg",
     "links.center_of_mass": "m in the link's frame",

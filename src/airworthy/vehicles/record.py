@@ -285,6 +285,10 @@ UNCERTAIN = {
     "center_x": "linear",
     "center_y": "linear",
     "damping": "log",
+    "drag_x": "log",
+    "drag_y": "log",
+    "drag_z": "log",
+    "sag": "linear",
 }
 """What of a vehicle may be uncertain, and the scale on which that is normal; `vehicles.uncertainty` says what each is."""
 
@@ -345,6 +349,10 @@ class Vehicle:
     command_map: tuple[float, float] | None = None
     """Steady rotor speed of a command u in its logs, 0 < u <= 1: first + second u [rad/s]; none: u times `speed_max`. What
     flies commands speeds; logs of the vehicle command fractions."""
+    command_sag: tuple[float, float] | None = None
+    """How the supply enters commands in logs, exponent and voltage [V]: a command u at V volts acts as u (V / second)^first. Of
+    motors that are driven by a share of the supply the exponent is about 1, of such whose drive makes up for it 0; none: the
+    voltage plays no part."""
     links: tuple[Link, ...] = ()
     """Of a vehicle with joints, parents first; empty: it is rigid. Mass, centre of mass and inertia are then those of all links
     with every joint at zero, about the root link's frame: `articulated` makes such a record."""

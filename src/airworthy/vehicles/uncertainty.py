@@ -12,6 +12,10 @@
 | inertia_zz_ratio | Izz over the mean of Ixx and Iyy |
 | center_x, center_y | centre of mass in the body frame [m] |
 | damping | share of each rate that is lost in a second [1/s] |
+| drag_x, drag_y, drag_z | share of each air speed that linear drag of the body takes in a second [1/s] |
+| sag | exponent by which commands go with the voltage of the supply |
+
+Those of drag and supply are uncertain where logs tell them only; else a record has none of them among its uncertain ones.
 
 Drawing them one by one would be wrong: a log tells thrust over mass far better than either, and a vehicle of large mass and
 small thrust is none that it leaves open.
@@ -32,6 +36,8 @@ from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Uncertain
 
 __all__ = ["Draws", "draw", "uncertain_values", "uncertainty_root", "with_values"]
 
+DRAGS = ("drag_x", "drag_y", "drag_z")
+"""Linear drag over mass along the body's axes."""
 REJECTED_MAX = 20
 """Draws per vehicle that are tried before a distribution is refused."""
 
@@ -72,6 +78,8 @@ def uncertain_values(vehicle: Vehicle, state: float) -> dict[str, float]:
         "center_x": vehicle.center_of_mass[0],
         "center_y": vehicle.center_of_mass[1],
         "damping": vehicle.drag.angular_linear[0] / xx,
+        **{f"drag_{axis}": value / vehicle.mass for axis, value in zip("xyz", vehicle.drag.linear, strict=True)},
+        "sag": 0.0 if vehicle.command_sag is None else vehicle.command_sag[0],
     }
 
 
@@ -93,12 +101,19 @@ def with_values(vehicle: Vehicle, values: Mapping[str, float], state: float) -> 
     drag = vehicle.drag
     if "damping" in values:
         drag = replace(drag, angular_linear=(v["damping"] * xx, v["damping"] * yy, v["damping"] * zz))
+    if any(name in values for name in DRAGS):
+        x, y, z = (v["mass"] * v[name] if name in values else old for name, old in zip(DRAGS, drag.linear, strict=True))
+        drag = replace(drag, linear=(x, y, z))
+    sag = vehicle.command_sag
+    if "sag" in values and sag is not None:
+        sag = (v["sag"], sag[1])
     return replace(
         vehicle,
         mass=v["mass"],
         inertia=(xx, yy, zz, *vehicle.inertia[3:]),
         center_of_mass=(v["center_x"], v["center_y"], vehicle.center_of_mass[2]),
         command_delay=max(v["command_delay"], 0.0),
+        command_sag=sag,
         rotors=rotors,
         drag=drag,
     )

@@ -23,7 +23,7 @@ from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.simulation.stability import FASTEST
 from airworthy.vehicles.check import DELAY_MAX, DRAWN_REACH, MASS, MOMENT_MIN, TRIANGLE_TOLERANCE, check
 from airworthy.vehicles.record import UNCERTAIN, Rotor, Uncertainty, Vehicle
-from airworthy.vehicles.uncertainty import uncertain_values, uncertainty_root
+from airworthy.vehicles.uncertainty import DRAGS, uncertain_values, uncertainty_root
 
 __all__ = [
     "ATTEMPTS",
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 DRAW_UNIFORMS = 16
-"""Uniform numbers of a draw: pairs of them make normal ones, one for each value of `UNCERTAIN`, and some are left."""
+"""Uniform numbers of a draw: pairs of them make as many normal ones, enough for each value of `UNCERTAIN`."""
 ATTEMPTS = 16
 """Ours: draws that are tried for a flight. Where half of them are no vehicle, one flight in 65,536 finds none in so many."""
 REJECTED_MAX = 0.5
@@ -54,7 +54,7 @@ DRAWN_ROWS = (
     "mass", "mass_inverse", "inertia", "inertia_inverse", "angular_linear", "command_delay", "rotor_thrust", "rotor_torque",
     "rotor_rise", "rotor_fall", "rotor_rise_keep", "rotor_fall_keep", "rotor_rise_keep_half", "rotor_fall_keep_half",
 )  # fmt: skip
-"""Parameters that a draw sets, whatever they were."""
+"""Parameters that a draw sets, whatever they were; `Posterior.sets` knows of more where they are drawn."""
 _TRIED = 4096
 """Draws that tell how many are rejected; known to 2.4 % where it matters."""
 
@@ -74,8 +74,17 @@ class Posterior:
 
     @property
     def now(self) -> dict[str, float]:
-        """Values as the record has them."""
-        return uncertain_values(self.vehicle, self.state)
+        """Values as the record has them; of drag and supply those alone that are drawn, since without them they stay."""
+        values = uncertain_values(self.vehicle, self.state)
+        return {name: value for name, value in values.items() if name in self.names or name not in (*DRAGS, "sag")}
+
+    def sets(self, row: str) -> bool:
+        """Tell whether a draw sets a parameter of the dynamics.
+
+        Args:
+            row: Its name.
+        """
+        return row in DRAWN_ROWS or (row == "drag_linear" and not set(DRAGS).isdisjoint(self.names))
 
     def reach(self, name: str) -> tuple[float, float]:
         """Return the least and the largest value that is drawn of one that is named, SI units."""
@@ -192,6 +201,9 @@ class Posterior:
             put("inertia_inverse", _inverse(inertia))
         if "damping" in self.names:
             put("angular_linear", [values["damping"] * x for x in self._inertia(values)[:3]])
+        for axis, name in enumerate(DRAGS):
+            if name in self.names:
+                put("drag_linear", [values["mass"] * values[name]], axis)
         if "command_delay" in layout:
             put("command_delay", [values["command_delay"] * (1.0 / dt)])
         stretch = self.now["lag"] / values["lag"]

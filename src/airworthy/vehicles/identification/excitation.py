@@ -18,6 +18,7 @@ _NEEDS = {
     "inertia xx, yy": ("inertia_xx", "inertia_yy", "center_x", "center_y", "damping"),
     "torque / inertia zz": ("torque_ratio", "inertia_zz_ratio", "turn_z"),
     "lever of the IMU": ("imu_lever",),
+    "battery": ("sag",),
 }
 """By the findings' names: what is fitted where a log can tell them."""
 _TURNING = (

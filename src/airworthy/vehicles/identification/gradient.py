@@ -21,7 +21,7 @@ from airworthy.vehicles.identification.refine import BLOCK_STEPS, FAR, SOFT, TOL
 
 __all__ = ["cost_and_gradient"]
 
-MOTORS = ("lag", FALL, "command_delay", SPEEDS_LATE)
+MOTORS = ("lag", FALL, "command_delay", SPEEDS_LATE, "sag")
 """Parameters that move rotor states."""
 STATELESS = (
     *(

@@ -32,6 +32,8 @@ class HeldCommand:
     """[s]"""
     values: Array
     """Command that is held over each period, fraction of full, (n, rotors)."""
+    offset: float = 0.0
+    """Of values that are steady rotor states: what of one is there just above a command of 0, whatever the supply."""
 
     def states(self, responses: Array) -> Array:
         """Return rotor states that follow the commands, at the lattice's edges, exact for held commands.
@@ -97,16 +99,30 @@ class HeldCommand:
         """Return what is held from a time to another [s], or as much of it as there is."""
         first = int(np.clip((start - self.start) // self.period, 0, len(self.values) - 1))
         last = int(np.clip((stop - self.start) // self.period + 2, first + 1, len(self.values)))
-        return HeldCommand(self.start + first * self.period, self.period, self.values[first:last])
+        return replace(self, start=self.start + first * self.period, values=self.values[first:last])
 
     def mapped(self, offset: float) -> HeldCommand:
         """Return steady rotor states of commands, as `FlightSignals.mapped`."""
         steady = np.sign(self.values) * offset + (1.0 - offset) * self.values
-        return replace(self, values=np.where(self.values == 0.0, 0.0, steady))
+        return replace(self, values=np.where(self.values == 0.0, 0.0, steady), offset=offset)
+
+    def supplied(self, factor: Array) -> HeldCommand:
+        """Return steady rotor states under another supply.
+
+        Args:
+            factor: On the command of each period, (n, 1).
+        """
+        still = np.sign(self.values) * self.offset
+        return replace(self, values=np.where(self.values == 0.0, 0.0, still + (self.values - still) * factor))
+
+    @property
+    def middles(self) -> Array:
+        """Middle of each period [s], (n,)."""
+        return np.asarray(self.start + self.period * (np.arange(len(self.values)) + 0.5), np.float64)
 
     def ordered(self, order: tuple[int, ...]) -> HeldCommand:
         """Return the same with other columns: rotor i is commanded by column order[i]."""
-        return HeldCommand(self.start, self.period, self.values[:, list(order)])
+        return replace(self, values=self.values[:, list(order)])
 
 
 def followed(state: Array, command: Array, elapsed: Array | float, response: Array) -> Array:

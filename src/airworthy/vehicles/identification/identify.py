@@ -17,13 +17,10 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log
-from airworthy.vehicles.identification.agreement import (
-    agreement_notes,
-    fitted_judges,
-    refuse_orders,
-    refuse_repeated,
-    refuse_unlike,
-)
+from airworthy.vehicles.identification.agreement import agreement_notes, fitted_judges, refuse_orders, refuse_repeated
+from airworthy.vehicles.identification.air_speed.drag import AirDrag, without_drag
+from airworthy.vehicles.identification.air_speed.told import drag_values
+from airworthy.vehicles.identification.air_speed.turns import drag_in_turns, flight_motions
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
 from airworthy.vehicles.identification.descent import compared_descents, descend_by_gradient
 from airworthy.vehicles.identification.excitation import advice, pulled, told_by
@@ -56,7 +53,9 @@ from airworthy.vehicles.identification.predict import predict
 from airworthy.vehicles.identification.refine import Descent, Fit, promised_gain
 from airworthy.vehicles.identification.result import (
     Identified,
+    bracket_notes,
     curve_points,
+    delay_note,
     found_values,
     hover_command,
     saved_vehicle,
@@ -74,6 +73,7 @@ from airworthy.vehicles.identification.structures import (
     fitted,
     start_vector,
 )
+from airworthy.vehicles.identification.supply import as_supplied, refuse_unlike_supplied, with_supply
 from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes, turn_shares
 from airworthy.vehicles.record import Vehicle
 
@@ -85,8 +85,6 @@ WORTH_A_FIT = 2.0
 """Gain in cost that one step must promise before rise and fall are fitted apart; left-out flight asks for more than that."""
 GAINED = 3.0
 """So many times the promise a fit may gain: it also weighs errors anew. A power that is further behind is not fitted again."""
-BRACKET = 0.1
-"""Distance of the two regressions of an inertia over their mean, above which it is told."""
 
 
 def identify(
@@ -134,7 +132,7 @@ def identify(
     gathered = [Gathered(log, base, parts_of(use, log.name), parts_of(skip, log.name), known.order) for log in logs]
     ordered_alike(gathered)
     refuse_orders([log.name for log in logs], [g.order for g in gathered])
-    refuse_unlike([g.signals for g in gathered])
+    refuse_unlike_supplied([g.signals for g in gathered])
     decided = followed_speeds(gathered, feed)
     base = spun(base, gathered)
     for g in gathered:
@@ -142,7 +140,8 @@ def identify(
     # What turns one flight has is compared with those of others.
     turned = turn_shares([g.signals for g in gathered], base) if len(gathered) > 1 else []
     refuse_unlike_turns(turned)
-    notes = [*(note for g in gathered for note in g.notes), *agreement_notes([g.signals for g in gathered]), *decided]
+    alike = agreement_notes([g.signals for g in gathered])
+    notes = [*(note for g in gathered for note in g.notes), *alike, *decided]
     notes += [*turn_notes(turned), *fitted_judges(logs, holdout)]
     fit_to, held = split([g.signals for g in gathered], bool(holdout))
     if holdout:
@@ -162,6 +161,8 @@ def identify(
         fit_to, held = ([mapped_commands(flight, base) for flight in part] for part in (fit_to, held))
     told = told_by([g.findings for g in gathered], motors is not None)
     told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
+    base, said = with_supply(base, fit_to, known, told, motors is not None)
+    notes += said
     hover = float(np.mean([hover_of(flight) for flight in fit_to]))
     say(f"{sum(f.usable_time for f in fit_to):.1f} s are fitted, {sum(f.usable_time for f in held):.1f} s held out")
     job = _Job(
@@ -183,6 +184,11 @@ def identify(
     fit, begin = chosen.fit, chosen.begin
     if len(tried) > 1:
         notes.append(judged.sentence())
+    if told["sag"]:
+        supplied = as_supplied([g.signals for g in gathered], fit.problem.parameters.values(fit.theta)["sag"])
+        notes = [n for n in notes if n not in alike] + agreement_notes(supplied)
+    fit, held, air = _with_air(job, gathered, logs, fit, held)
+    notes += [air.sentence()] if isinstance(air, AirDrag) else []
     raced = compared_descents(fit, start_vector(fit.problem.parameters, begin, begin.cells[0])) if refine == "both" else ()
     if not quick:
         fit, sampled = sample_fit(fit, seed, say)
@@ -194,12 +200,13 @@ def identify(
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fit_to, fit)
     gauge = motors is None and base.command_map is None and (known.vehicle is None or base.extra.get("gauge") == "nominal")
-    made = saved_vehicle(fit, values, source_of(logs, fit_to), flown, gauge, seed, name, motors, scale.source)
+    made = saved_vehicle(fit, values, source_of(logs, fit_to), flown, gauge, seed, name, motors, scale.source, air)
+    drags, own = drag_values(air, made)
     return Identified(
         vehicle=made,
-        values=values,
+        values=(*values, *drags),
         sensor=sensor,
-        flights=of_flights,
+        flights=(*of_flights, *own),
         table=table,
         segments=tuple(g.segments for g in gathered),
         start=begin,
@@ -209,10 +216,11 @@ def identify(
         hover=hover_command(made),
         curve=curve_points(fit, flown),
         advice=advice([g.findings for g in gathered]),
-        notes=(*notes, *_brackets(begin, told), *_delay_note(fit)),
+        notes=(*notes, *bracket_notes(begin, told), *delay_note(fit)),
         seed=seed,
         motors=motors,
         raced=raced,
+        air=air if isinstance(air, AirDrag) else None,
     )
 
 
@@ -262,7 +270,10 @@ class _Job:
         turning, motors = self.told["turns"], self.motors
         cell = None if motors is None else (motors.lag, motors.delay)
         quick = self.quick or not turning
-        return start_values(self.flights, self.base, self.hover, structure.square, quick, turning, cell)
+        power, nominal = self.base.command_sag or (0.0, 1.0)
+        # With the supply as it is believed to act: the fit moves it.
+        flights = [replace(flight, command=flight.supplied(power, nominal)) for flight in self.flights]
+        return start_values(flights, self.base, self.hover, structure.square, quick, turning, cell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +325,22 @@ def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
     return tried, compared({name: item.fit for name, item in tried.items()})
 
 
+def _with_air(
+    job: _Job, gathered: Sequence[Gathered], logs: Sequence[Log], fit: Fit, held: list[FlightSignals]
+) -> tuple[Fit, list[FlightSignals], AirDrag | str | None]:
+    """Fit drag where the logs have velocities and were fast enough, and take it off what is held out, too."""
+    motions, reason, velocities = flight_motions(logs, [g.signals for g in gathered], [g.findings for g in gathered])
+    if not motions:
+        return fit, held, reason if velocities else None
+
+    def refit(flights: Sequence[FlightSignals], near: Fit) -> Fit:
+        return fitted(flights, near.problem.parameters, [near.theta], job.told, job.known, job.quick, job.say, job.descend)
+
+    fit, air = drag_in_turns(fit, motions, held, job.base, refit, job.quick, job.say)
+    freed = [without_drag(flight, motions[flight.name], air) if flight.name in motions else flight for flight in held]
+    return fit, freed, air
+
+
 # ---- What is told ------------------------------------------------------------------------------------------------------------
 
 
@@ -363,27 +390,11 @@ def _flown(flights: Sequence[FlightSignals], fit: Fit) -> tuple[float, float]:
     ends = []
     for k, flight in enumerate(flights):
         plant = fit.problem.parameters.plant(fit.theta[None], k)
-        states = flight.command.states(plant.response)[0]
+        power, nominal = plant.supply[0].tolist()
+        states = flight.supplied(power, nominal).states(plant.response)[0]
         time = flight.command.start + flight.command.period * np.arange(len(states)) + float(plant.delay[0])
         for a, b in flight.spans:
             inside = states[(time >= a) & (time <= b)]
             if inside.size:
                 ends += [float(inside.min()), float(inside.max())]
     return min(ends), max(ends)
-
-
-def _brackets(begin: StartValues, told: dict[str, bool]) -> list[str]:
-    """Inertias whose two regressions lie apart."""
-    if not told["inertia_xx"]:
-        return []
-    return [
-        f"inertia {'xx' if axis == 0 else 'yy'} by regression lies between {begin.inertia_other[axis]:.3g} and"
-        f" {begin.inertia[axis]:.3g} kg m^2 (correlation {begin.correlation[axis]:.2f})."
-        for axis in (0, 1)
-        if begin.bracket_width(axis) > BRACKET
-    ]
-
-
-def _delay_note(fit: Fit) -> list[str]:
-    delay = float(fit.theta[fit.problem.parameters.place("command_delay")])
-    return [f"The fit asks for a dead time of {1e3 * delay:.1f} ms; the record says 0."] if delay < 0.0 else []

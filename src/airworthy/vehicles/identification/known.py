@@ -13,8 +13,9 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import check_fields, shown
 from airworthy.vehicles.bench.motor_prior import MotorPrior
 from airworthy.vehicles.bench.result import BenchFit
-from airworthy.vehicles.check import DELAY_MAX, check
+from airworthy.vehicles.check import DELAY_MAX, SAG_MAX, check
 from airworthy.vehicles.record import UNCERTAIN, CollisionBody, Drag, Rotor, RotorResponse, Vehicle
+from airworthy.vehicles.uncertainty import DRAGS
 
 __all__ = ["MEASURABLE", "Known", "MeasuredValue", "Parts", "frame_vehicle", "measured", "parts_of"]
 
@@ -58,6 +59,7 @@ _FIXABLE = {
     "thrust_linear": (-1.0, 2.0, ""),
     "center_x": (-20.0, 20.0, " m"),
     "center_y": (-20.0, 20.0, " m"),
+    "sag": (-SAG_MAX, SAG_MAX, ""),
 }
 """Of values on a linear scale, and of times: least and most that may be fixed, and the unit."""
 
@@ -151,8 +153,8 @@ class Known:
             if number.value <= 0.0 and (UNCERTAIN.get(MEASURABLE[name]) == "log" or name in ("inertia.zz", "fall_ratio")):
                 raise AirworthyError(f"{name} was measured as {number.value:g}; expected a number above 0.")
         for name in (*self.fixed, *self.free):
-            if name not in UNCERTAIN:
-                raise unknown_name("quantity of a vehicle", name, UNCERTAIN)
+            if name not in UNCERTAIN or name in DRAGS:
+                raise unknown_name("quantity of a vehicle", name, [n for n in UNCERTAIN if n not in DRAGS])
         both = sorted(set(self.fixed) & set(self.free))
         if both:
             raise AirworthyError(f"{both[0]} is both fixed and free; leave one out.")

@@ -17,7 +17,7 @@ from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.plant import Plant, distinct, picked, plant_of, stacked
 from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Vehicle
 from airworthy.vehicles.trim import rotor_state_for_thrust
-from airworthy.vehicles.uncertainty import uncertain_values, with_values
+from airworthy.vehicles.uncertainty import DRAGS, uncertain_values, with_values
 
 __all__ = ["Parameter", "Parameters", "believed_parameters"]
 
@@ -45,11 +45,12 @@ PRIOR_SD = {
     "inertia_yy": 0.5,
     "inertia_zz_ratio": 0.1,
     "damping": 1.0,
+    "sag": 0.5,
 }
 """Of each value on its scale; that of the mass is given, those of lengths go with the arm."""
 IZZ_RATIO_MAX = 1.98
 """Of Izz over the mean of Ixx and Iyy; no body has more about z than about x and y together."""
-PRIOR_MEAN = {"thrust_linear": 0.2, "lag": 0.05, "command_delay": 0.008, "damping": 0.5}
+PRIOR_MEAN = {"thrust_linear": 0.2, "lag": 0.05, "command_delay": 0.008, "damping": 0.5, "sag": 0.5}
 """Where the record that one starts from tells nothing better [1, s, s, 1/s]."""
 CENTER_SHARE, LEVER_SHARE = 0.1, 0.1
 """Deviations of the centre of mass and of the sensor's place over the arm."""
@@ -245,8 +246,13 @@ def believed_parameters(
     arm = float(np.mean([math.hypot(*rotor.position[:2]) for rotor in base.rotors]))
     items, free = [], []
     for name, scale in UNCERTAIN.items():
+        if name in DRAGS or (name == "sag" and base.command_sag is None):
+            # No inertial sensor tells drag per speed, and no log without a voltage what the supply does.
+            continue
         mean = PRIOR_MEAN.get(name, believed[name])
         mean = believed[name] if name in trusted and (believed[name] > 0.0 or scale == "linear") else mean
+        if name == "sag" and not told.get(name, False):
+            mean = believed[name]
         sd = mass_sd / mass if name == "mass" else PRIOR_SD.get(name, CENTER_SHARE * arm)
         if name in ("center_x", "center_y"):
             sd = max(sd, 1e-4)

@@ -59,6 +59,9 @@ class Plant:
     """Rotor speed of a state of 1 [rad/s], by which measured speeds become states, (sets, rotors)."""
     drag_arm: Array
     """Height of the point where drag acts over the centre of mass, times the mass [kg m], (sets,)."""
+    supply: Array
+    """Exponent by which commands go with the voltage of the supply, and the voltage at which they act as they are [V],
+    (sets, 2)."""
 
     def __len__(self) -> int:
         return len(self.delay)
@@ -127,6 +130,7 @@ def plant_of(vehicle: Vehicle, lever: Sequence[float] = (0.0, 0.0, 0.0)) -> Plan
         "turn_since": 0.0,
         "speed_full": full,
         "drag_arm": vehicle.mass * vehicle.drag.center[2],
+        "supply": vehicle.command_sag or (0.0, 1.0),
     }
     zeros = dict.fromkeys(("tilt", "turn_offset", "turn_drift", "force_offset"), np.zeros(3))
     return Plant(**{name: np.asarray(value, np.float64)[None] for name, value in (one | zeros).items()})

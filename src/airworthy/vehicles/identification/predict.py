@@ -18,6 +18,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
+from airworthy.vehicles.identification.held_command import HeldCommand
 from airworthy.vehicles.identification.plant import Plant, distinct, picked
 from airworthy.vehicles.identification.signals import FlightSignals
 
@@ -82,7 +83,8 @@ class Windows:
             time = self.start[:, None] - 0.5 * width
             weight = np.exp(-along / self.fading)[:, None]
         ends = [self.flight.gyro.mean(time + half * width, WIDTH) for half in (0.5, -0.5)]
-        force, rate = (readings.mean(time, width) for readings in (self.flight.force, self.flight.gyro))
+        felt = self.flight.felt or self.flight.force
+        force, rate = (readings.mean(time, width) for readings in (felt, self.flight.gyro))
         return force, rate, (ends[0] - ends[1]) / width, weight
 
     @property
@@ -183,7 +185,7 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
 
 def _distinct_thrusts(plant: Plant, windows: Windows) -> tuple[Array, ArrayInt]:
     """Return thrusts of rotors [N], (kinds, windows, 2 steps + 1, rotors), and which of them is each set's, (sets,)."""
-    first, kind = distinct(plant.response, plant.delay, plant.thrust, plant.speed_delay, plant.speed_full)
+    first, kind = distinct(plant.response, plant.delay, plant.thrust, plant.speed_delay, plant.speed_full, plant.supply)
     one = picked(plant, first)
     return thrusts(one, rotor_states(one, windows)), kind
 
@@ -249,8 +251,21 @@ def rotor_states(plant: Plant, windows: Windows) -> Array:
         lates, back = np.unique(plant.speed_delay, return_inverse=True)
         measured = np.stack([speeds.mean(time + late, WIDTH) for late in lates])
         return np.asarray(measured[back] / plant.speed_full[:, None, None])
+    if windows.flight.supply is None or not np.any(plant.supply[:, 0]):
+        return _followed(command, plant.response, plant.delay, time)
+    # Each supply's commands are others.
+    kinds, of = np.unique(plant.supply, axis=0, return_inverse=True)
+    states = np.empty((len(plant), *time.shape, command.values.shape[1]))
+    for k, (power, nominal) in enumerate(kinds.tolist()):
+        rows = np.flatnonzero(of == k)
+        states[rows] = _followed(windows.flight.supplied(power, nominal), plant.response[rows], plant.delay[rows], time)
+    return states
+
+
+def _followed(command: HeldCommand, responses: Array, delays: Array, time: Array) -> Array:
+    """Rotor states at given times, by responses and dead times of several sets, (sets, ..., rotors)."""
     # Many sets share response and dead time: those of a Jacobian differ in one parameter each.
-    pairs, back = np.unique(np.column_stack([plant.response, plant.delay]), axis=0, return_inverse=True)
+    pairs, back = np.unique(np.column_stack([responses, delays]), axis=0, return_inverse=True)
     kinds, of = np.unique(pairs[:, :4], axis=0, return_inverse=True)
     known = command.states(kinds)
     states = np.stack([command.at(known[of[k]], row[:4], time - row[4]) for k, row in enumerate(pairs)])

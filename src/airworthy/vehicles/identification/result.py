@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,43 +12,27 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments
 from airworthy.vehicles.check import check, rotor_thrust
+from airworthy.vehicles.identification.air_speed.drag import AirDrag, with_drag
+from airworthy.vehicles.identification.air_speed.told import drag_source, drag_uncertainty
 from airworthy.vehicles.identification.compared import HeldOut
 from airworthy.vehicles.identification.descent import Refined
 from airworthy.vehicles.identification.excitation import word
 from airworthy.vehicles.identification.known import MEASURABLE, Known
 from airworthy.vehicles.identification.measured_speeds import MotorFit
-from airworthy.vehicles.identification.parameters import AIR, FALL
+from airworthy.vehicles.identification.parameters import AIR, FALL, Parameter
 from airworthy.vehicles.identification.refine import Fit
 from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.sources import METHOD, motor_sources, sources_of, supply_source
 from airworthy.vehicles.identification.start import StartValues
+from airworthy.vehicles.identification.values import IdentifiedValue
 from airworthy.vehicles.record import UNCERTAIN, Uncertainty, Vehicle
 
 __all__ = ["Identified", "IdentifiedValue", "saved_vehicle", "source_of"]
 
-METHOD = "joint multi-step"
+BRACKET = 0.1
+"""Distance of the two regressions of an inertia over their mean, above which it is told."""
 DIGITS = 12
 """Decimals of correlations: what is smaller is rounding."""
-
-
-@dataclass(frozen=True)
-class IdentifiedValue:
-    """One value, as it was found."""
-
-    name: str
-    value: float
-    """SI units."""
-    sd: float
-    """Of the value itself; of what is positive, to first order."""
-    share: float
-    """1 - variance over the prior's."""
-    laplace: float
-    """Standard deviation by curvature, on the value's scale (`vehicles.record.UNCERTAIN`)."""
-    sandwich: float
-    """The same by the scatter of gradients."""
-    word: str
-    """"identified", "supported", "prior", "assumed", "weighed", "measured", "bench" or "fixed"."""
-    beside: str = ""
-    """What tells it beside the logs, as "bench: stand.csv[1a2b3c4d]"; empty: nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +71,15 @@ class Identified:
     """What measured rotor speeds told of the motors; None: none were followed."""
     raced: tuple[Refined, ...] = ()
     """How Gauss-Newton and the gradient got on from the same start, where that was asked for."""
+    air: AirDrag | None = None
+    """What velocities told of drag; None: there were none, or no flight was fast enough."""
+
+    def prior(self, name: str) -> Parameter:
+        """Return what was believed of a value before the logs."""
+        known = {item.label: item for item in self.fit.problem.parameters.items}
+        if self.air is not None:
+            known |= {item.name: item for item in self.air.fit.problem.parameters.items if item.flight is None}
+        return known.get(name) or Parameter(name, self.value(name).value, 0.0)
 
     @property
     def correlation(self) -> tuple[tuple[float, ...], ...]:
@@ -110,6 +102,7 @@ class Identified:
             "structure": self.structure,
             "structures": dict(self.structures),
             "refinements": [{k: v for k, v in asdict(row).items() if k != "seconds"} for row in self.raced],
+            "air": None if self.air is None else self.air.record(),
             "motors": None if self.motors is None else self.motors.record(),
             "values": [asdict(v) for v in self.values],
             "sensor": [asdict(v) for v in self.sensor],
@@ -180,6 +173,7 @@ def saved_vehicle(
     name: str,
     motors: MotorFit | None = None,
     scale: str = "",
+    air: AirDrag | str | None = None,
 ) -> Vehicle:
     """Return the record that is written: values, sources, uncertainty.
 
@@ -193,6 +187,7 @@ def saved_vehicle(
         name: Of the vehicle.
         motors: What measured speeds told; None: none were followed.
         scale: Where the scale of rotor states comes from beside the logs; empty: from nowhere else.
+        air: What velocities told of drag, or why they told nothing; None: there were none.
 
     Raises:
         AirworthyError: What was found is no vehicle.
@@ -200,7 +195,7 @@ def saved_vehicle(
     parameters = fit.problem.parameters
     made = parameters.vehicle(fit.theta)
     full = made.rotors[0].speed_max
-    names = tuple(UNCERTAIN)
+    names = tuple(n for n in UNCERTAIN if any(item.name == n for item in parameters.items))
     index = [parameters.place(n) for n in names]
     covariance = fit.covariance[np.ix_(index, index)]
     sd = np.sqrt(np.diag(covariance))
@@ -221,17 +216,21 @@ def saved_vehicle(
         seed=seed,
     )
     height = parameters.place(AIR)
-    drag = "no log told drag of the body"
+    if isinstance(air, AirDrag):
+        made, told = with_drag(made, air), drag_uncertainty(told, air)
+    drag = drag_source(air, where, METHOD)
     if parameters.free[height]:
         drag += f"; its force acts {1e3 * fit.theta[height]:.2g} mm above the centre of mass (+-{1e3 * fit.sd[height]:.2g})"
-    sources = _sources(values, where, gauge, drag)
+    sources = sources_of(values, where, gauge, drag)
+    if made.command_sag is not None:
+        sources["command_sag"] = supply_source(values, where, made.command_sag[1])
     fall = parameters.place(FALL)
     if parameters.free[fall]:
         sources["rotors.response"] += (
             f"; falls {math.exp(fit.theta[fall]):.3g} times as slowly (+-{100.0 * fit.sd[fall]:.2g} %)"
         )
     if motors is not None:
-        sources |= _motor_sources(motors, where)
+        sources |= motor_sources(motors, where)
     elif made.command_map is not None:
         sources["command_map"] = scale or "given"
     if scale:
@@ -254,59 +253,6 @@ def saved_vehicle(
         return check(made)
     except AirworthyError as error:
         raise AirworthyError(f"What the logs ask for is no vehicle: {error} `airworthy logs show` may tell why.") from None
-
-
-def _sources(values: Sequence[IdentifiedValue], where: str, gauge: bool, drag: str) -> dict[str, str]:
-    of = {v.name: v for v in values}
-
-    def said(*names: str) -> str:
-        parts = [of[n] for n in names]
-        words = {p.word for p in parts}
-        least = min(parts, key=lambda p: p.share)
-        # A share of thrust that may be 0 or less has no relative error; its own is one of thrust.
-        sizes = [p.sd if p.name == "thrust_linear" else p.sd / abs(p.value) if p.value else 0.0 for p in parts]
-        wide = max(sizes)
-        size = f"+-{100.0 * wide:.2g} %" if wide else "exactly"
-        stands = list(dict.fromkeys(p.beside for p in parts if p.beside))
-        beside = f"; with {', '.join(stands)}" if stands else ""
-        if words <= {"identified", "supported"}:
-            head = "supported" if "supported" in words else "identified"
-            return f"{head}: {where}; {METHOD}; {size}; share {least.share:.2f}{beside}"
-        if words & {"identified", "supported"}:
-            told = " ".join(p.name for p in parts if p.word in ("identified", "supported"))
-            rest = " ".join(f"{p.name} {p.word}" for p in parts if p.word not in ("identified", "supported"))
-            return f"partly: {told} from {where}; {METHOD}; {rest}; {size}{beside}"
-        head = sorted(words)[0] if len(words) == 1 else "assumed"
-        if words == {"bench"}:
-            return f"{', '.join(stands)}; {size}"
-        return f"{head}: no log told it; {size}{beside}"
-
-    lengths = re.split(r"; (?:\+-|exactly)", said("center_x", "center_y"))[0]
-    return {
-        "inertia": said("inertia_xx", "inertia_yy", "inertia_zz_ratio"),
-        "center_of_mass": f"{lengths}; x +-{1e3 * of['center_x'].sd:.2g} mm, y +-{1e3 * of['center_y'].sd:.2g} mm; z as given",
-        "command_delay": said("command_delay"),
-        "drag": said("damping") + f"; {drag}",
-        "rotor_range": f"flown: {where}",
-        "rotors.position": "given geometry",
-        "rotors.axis": "given geometry",
-        "rotors.spin": "given geometry, or as the order of motors showed",
-        "rotors.thrust": said("thrust", "thrust_linear") + "; no thrust at standstill",
-        "rotors.torque": said("torque_ratio"),
-        "rotors.response": said("lag"),
-        "rotors.speed_max": "gauge: a command of 1 is this nominal state; no log told speeds" if gauge else "given",
-        "body": "assumed: by the arms",
-        "gravity": "standard",
-    }
-
-
-def _motor_sources(motors: MotorFit, where: str) -> dict[str, str]:
-    head = f"identified: {where}; measured rotor speeds"
-    spread = 100.0 * max(abs(gain - 1.0) for gain in motors.gains)
-    return {
-        "rotors.speed_max": f"{head}; that of a command of 1, beyond what was flown; motors differ by up to {spread:.1f} %",
-        "command_map": f"{head}; steady speed over command; offset +-{motors.offset_sd * motors.full:.2g} rad/s",
-    }
 
 
 def curve_points(fit: Fit, state: tuple[float, float]) -> tuple[tuple[float, float, float], ...]:
@@ -344,3 +290,21 @@ def command_of(vehicle: Vehicle, state: float) -> float:
         return state / vehicle.rotors[0].speed_max
     first, slope = vehicle.command_map
     return (state - first) / slope
+
+
+def bracket_notes(begin: StartValues, told: dict[str, bool]) -> list[str]:
+    """Return inertias whose two regressions lie apart, a sentence each."""
+    if not told["inertia_xx"]:
+        return []
+    return [
+        f"inertia {'xx' if axis == 0 else 'yy'} by regression lies between {begin.inertia_other[axis]:.3g} and"
+        f" {begin.inertia[axis]:.3g} kg m^2 (correlation {begin.correlation[axis]:.2f})."
+        for axis in (0, 1)
+        if begin.bracket_width(axis) > BRACKET
+    ]
+
+
+def delay_note(fit: Fit) -> list[str]:
+    """Return a sentence about a dead time that no record can hold."""
+    delay = float(fit.theta[fit.problem.parameters.place("command_delay")])
+    return [f"The fit asks for a dead time of {1e3 * delay:.1f} ms; the record says 0."] if delay < 0.0 else []

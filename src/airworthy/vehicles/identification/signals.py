@@ -20,7 +20,16 @@ from airworthy.logs.quality import GAP_PERIODS
 from airworthy.vehicles.identification.held_command import HeldCommand
 from airworthy.vehicles.record import Vehicle
 
-__all__ = ["FlightSignals", "HeldCommand", "Readings", "flight_signals", "mapped_commands", "measured_speeds", "refuse_rates"]
+__all__ = [
+    "FlightSignals",
+    "HeldCommand",
+    "Readings",
+    "flight_signals",
+    "mapped_commands",
+    "measured_speeds",
+    "readings_of",
+    "refuse_rates",
+]
 
 SAMPLES_MIN = 100
 """Fewer of a stream tell nothing."""
@@ -34,6 +43,10 @@ RATE_MAX = 75.0
 """Ours: gyros of flight controllers end at 35 rad/s (2,000 deg/s), some at 70; larger numbers are deg/s [rad/s]."""
 LATTICE = 0.002
 """Period of the lattice of commands that come faster [s]."""
+SUPPLY_WIDTH = 0.1
+"""Over which the voltage is averaged [s]: its noise and its least step would else be noise of every rotor."""
+SUPPLY_SAMPLES, SUPPLY_LEAST = 10, 0.3
+"""Fewer voltages tell nothing; less of the nominal one is a reading that dropped out."""
 SETTLE_LAGS = 5.0
 """Lags behind a break in the commands after which rotor states are known to 0.7 % of what they were wrong by."""
 
@@ -95,6 +108,10 @@ class FlightSignals:
     and behind where the clock went back [s]. Rotor states are guessed there, and right some lags later."""
     speeds: Readings | None = None
     """Measured rotor speeds [rad/s], which a fit follows in the place of commands; None: none are to be followed."""
+    felt: Readings | None = None
+    """Specific force as it was read, where `force` is without the drag that was found; None: `force` is."""
+    supply: Readings | None = None
+    """Voltage of the supply [V], (n, 1); None: it was not measured."""
 
     @property
     def usable_time(self) -> float:
@@ -115,6 +132,22 @@ class FlightSignals:
             offset: Steady state just above a command of 0, over that at full command; a command of 0 is a motor that stands.
         """
         return replace(self, command=self.command.mapped(offset))
+
+    def supplied(self, power: float, nominal: float) -> HeldCommand:
+        """Return commands as the supply lets them act: times a power of its voltage over a nominal one.
+
+        Args:
+            power: Exponent; 0: the voltage plays no part.
+            nominal: Voltage at which a command acts as it is [V].
+        """
+        if self.supply is None or power == 0.0:
+            return self.command
+        # Before the first and behind the last voltage these hold.
+        first, last = float(self.supply.time[0]), float(self.supply.time[-1])
+        half = 0.5 * max(SUPPLY_WIDTH, self.supply.period)
+        time = np.clip(self.command.middles, first + half, max(last - half, first + half))
+        volts = np.maximum(self.supply.mean(time, SUPPLY_WIDTH), SUPPLY_LEAST * nominal)
+        return self.command.supplied((volts / nominal) ** power)
 
     def settled(self, lag: float, delay: float = 0.0) -> FlightSignals:
         """Return the same without the parts of its spans in which rotor states are not known yet.
@@ -179,7 +212,19 @@ def flight_signals(log: Log, segments: LogSegments, gyro_bias: Array | None = No
     spans = tuple((span.start, span.stop) for span in segments.usable)
     command, commanded = _command(log)
     breaks = _breaks(log.stream("motor_command"))
-    return FlightSignals(log.name, command, gyro, _readings(log, log.stream("accelerometer")), commanded, spans, breaks)
+    force = _readings(log, log.stream("accelerometer"))
+    return FlightSignals(log.name, command, gyro, force, commanded, spans, breaks, supply=_supply(log))
+
+
+def _supply(log: Log) -> Readings | None:
+    """Return the voltage of a log; None where it was not measured: what never changes was not."""
+    if not log.has("voltage"):
+        return None
+    stream = log.stream("voltage")
+    time, values = _ascending(replace(stream, values=np.where(stream.values > 0.0, stream.values, np.nan)))
+    if len(time) < SUPPLY_SAMPLES or float(np.ptp(values)) == 0.0:
+        return None
+    return Readings(time, values)
 
 
 def mapped_commands(flight: FlightSignals, vehicle: Vehicle) -> FlightSignals:
@@ -195,7 +240,7 @@ def mapped_commands(flight: FlightSignals, vehicle: Vehicle) -> FlightSignals:
     full = float(np.mean([rotor.speed_max for rotor in vehicle.rotors]))
     values = flight.command.values
     steady = np.where(values == 0.0, 0.0, (np.sign(values) * first + slope * values) / full)
-    return replace(flight, command=replace(flight.command, values=steady))
+    return replace(flight, command=replace(flight.command, values=steady, offset=first / full))
 
 
 def measured_speeds(log: Log, segments: LogSegments, rotors: int) -> Readings | str | None:
@@ -245,6 +290,11 @@ def _ascending(stream: LogStream) -> tuple[Array, Array]:
     # What is stamped before an earlier sample is left out: segments end where a clock goes back.
     onward = np.concatenate([[True], time[1:] > np.maximum.accumulate(time)[:-1]])
     return time[onward], values[onward]
+
+
+def readings_of(stream: LogStream) -> Readings:
+    """Return a stream's samples, those that are missing or go back left out."""
+    return Readings(*_ascending(stream))
 
 
 def _readings(log: Log, stream: LogStream) -> Readings:

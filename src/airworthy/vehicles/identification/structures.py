@@ -22,7 +22,7 @@ from airworthy.vehicles.identification.refine import Descent, Fit, FitProblem, l
 from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.identification.start import StartValues
 
-__all__ = ["STRUCTURES", "Compared", "RotorStructure", "compared", "fitted", "start_vector"]
+__all__ = ["STRUCTURES", "Compared", "RotorStructure", "compared", "fitted", "folds_of", "start_vector"]
 
 WINDOWS, WINDOWS_QUICK = 96, 40
 """Of each flight."""
@@ -79,7 +79,7 @@ def compared(fits: Mapping[str, Fit]) -> Compared:
     Args:
         fits: To the same windows, by names of `STRUCTURES`.
     """
-    folds = _folds(next(iter(fits.values())).problem)
+    folds = folds_of(next(iter(fits.values())).problem)
     each = {name: left_out_scores(fit, folds) for name, fit in fits.items()}
     totals = {name: np.bincount(folds, weights=score) for name, score in each.items()}
     best = min(totals, key=lambda name: float(totals[name].sum()))
@@ -94,7 +94,7 @@ def compared(fits: Mapping[str, Fit]) -> Compared:
     return Compared(chosen, {name: float(d.sum()) for name, d in apart.items()}, errors)
 
 
-def _folds(problem: FitProblem) -> ArrayInt:
+def folds_of(problem: FitProblem) -> ArrayInt:
     """Return the stretch of each window: as many from every flight as its windows are of all."""
     count = sum(len(w) for w in problem.windows)
     found, first = [], 0

@@ -32,11 +32,11 @@ def values_figure(found: Identified) -> str:
     Args:
         found: What was identified.
     """
-    uncertainty, parameters = found.vehicle.uncertainty, found.fit.problem.parameters
+    uncertainty = found.vehicle.uncertainty
     assert uncertainty is not None
     rows = []
     for name, mean, sd in zip(uncertainty.names, uncertainty.mean, uncertainty.sd, strict=True):
-        prior = parameters.items[parameters.place(name)]
+        prior = found.prior(name)
         if prior.sd > 1e-8:
             rows.append((name, (mean - prior.mean) / prior.sd, sd / prior.sd))
     reach = max(2.2, *(abs(at) + WIDE * wide for _, at, wide in rows)) if rows else 2.2

@@ -56,6 +56,11 @@ UNITS: dict[str, tuple[str, float]] = {
     "center_x": ("mm", 1e3),
     "center_y": ("mm", 1e3),
     "damping": ("1/s", 1.0),
+    "drag_x": ("1/s", 1.0),
+    "drag_y": ("1/s", 1.0),
+    "drag_z": ("1/s", 1.0),
+    "drag_square": ("1/m", 1.0),
+    "sag": ("", 1.0),
     "imu_x": ("mm", 1e3),
     "imu_y": ("mm", 1e3),
     "imu_z": ("mm", 1e3),
@@ -80,6 +85,11 @@ MEANINGS = {
     "center_x": "centre of mass, forward",
     "center_y": "centre of mass, left",
     "damping": "damping of rates, over inertia",
+    "drag_x": "linear drag over mass, forward",
+    "drag_y": "linear drag over mass, left",
+    "drag_z": "linear drag over mass, up",
+    "drag_square": "square drag over mass",
+    "sag": "exponent by which commands go with the supply",
     "imu_x": "inertial sensor, forward",
     "imu_y": "inertial sensor, left",
     "imu_z": "inertial sensor, up",
@@ -103,6 +113,11 @@ _SOURCES = {
     "center_x": "center_of_mass",
     "center_y": "center_of_mass",
     "damping": "drag",
+    "drag_x": "drag",
+    "drag_y": "drag",
+    "drag_z": "drag",
+    "drag_square": "drag",
+    "sag": "command_sag",
 }
 
 
@@ -227,8 +242,7 @@ def _cards(found: Identified) -> list[dict[str, str]]:
 
 def _row(found: Identified, value: IdentifiedValue) -> dict[str, Any]:
     unit, factor = UNITS.get(value.name, ("", 1.0))
-    parameters = found.fit.problem.parameters
-    prior = parameters.items[parameters.place(value.name)]
+    prior = found.prior(value.name)
     if prior.scale == "log":
         wide = WIDE * value.sd / value.value if value.value else 0.0
         ends = (value.value * math.exp(-wide), value.value * math.exp(wide))

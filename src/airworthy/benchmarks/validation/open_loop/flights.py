@@ -137,8 +137,19 @@ def _ready(
         signals = signals.ordered(order)
         fed = None if fed is None else Readings(fed.time, fed.values[:, list(order)])
     if fed is None:
-        signals = mapped_commands(_settled(signals, vehicle, notes), vehicle)
+        signals = _supplied(mapped_commands(_settled(signals, vehicle, notes), vehicle), vehicle, notes)
     return ReadyFlight(log.name, signals, segments, fed, None, force, order, tuple(missing), tuple(notes))
+
+
+def _supplied(signals: FlightSignals, vehicle: Vehicle, notes: list[str]) -> FlightSignals:
+    """Let commands act as the supply lets them, where the vehicle knows how and the log has its voltage."""
+    if vehicle.command_sag is None:
+        return signals
+    power, nominal = vehicle.command_sag
+    if signals.supply is None:
+        notes.append(f"Commands of {vehicle.name} go with the supply, whose voltage the log lacks: {nominal:g} V are taken.")
+        return signals
+    return replace(signals, command=signals.supplied(power, nominal))
 
 
 def _settled(signals: FlightSignals, vehicle: Vehicle, notes: list[str]) -> FlightSignals:

@@ -1,0 +1,110 @@
+"""How a vehicle moved, as a log tells it: attitude and velocity at any moment, from capture, GNSS or an estimator.
+
+Attitudes come seldom and late, gyros often: between attitudes the gyro turns, and what is left between both, averaged over half
+a second, puts it right. Velocities are those of the log, else differences of its positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.core.frames import conjugate, continuous, multiply, normalize
+from airworthy.logs import Log, LogStream, integrate_gyro
+from airworthy.vehicles.identification.signals import FlightSignals, Readings, readings_of
+
+__all__ = ["FlightMotion", "flight_motion", "moved_spans"]
+
+GAP = 0.3
+"""Longer stretches without an attitude or a velocity are not used [s]."""
+TIED = 0.5
+"""Over which attitudes put the gyro right [s]: many samples of a capture system, and a few of GNSS receivers."""
+RATE_MIN = 4.0
+"""Slower attitudes and velocities tell no drag [Hz]; GNSS receivers give 5 to 10."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlightMotion:
+    """Attitude and velocity of a flight."""
+
+    turned: Readings
+    """Attitude by the gyro alone, from its first sample on, x, y, z, w, (n, 4)."""
+    offset: Readings
+    """What measured attitudes turn that by, in the world, (m, 4)."""
+    velocity: Readings
+    """In the world [m/s], (k, 3)."""
+    source: str
+    """Where the velocity is from, in words."""
+
+    def attitudes(self, time: Array) -> Array:
+        """Return attitudes, body to world, x, y, z, w, (..., 4).
+
+        Args:
+            time: [s], (...).
+        """
+        return normalize(multiply(self.offset.mean(time, TIED), self.turned.mean(time, 0.0)))
+
+
+def flight_motion(log: Log, signals: FlightSignals) -> FlightMotion | str:
+    """Return how a vehicle moved; where the log does not tell it, why not.
+
+    Args:
+        log: A flight.
+        signals: Of it; the gyro's bias is taken off.
+    """
+    attitude = _first(log, "attitude")
+    if attitude is None:
+        return "there is no attitude"
+    # Of one source rather than of two: a capture system's positions before an estimator's velocities.
+    streams = [stream for kind in ("velocity", "position") if (stream := _first(log, kind, attitude.label)) is not None]
+    moved = min(streams, key=lambda stream: stream.label != attitude.label, default=None)
+    if moved is None:
+        return "there is neither velocity nor position"
+    for stream in (attitude, moved):
+        if not stream.quality.rate >= RATE_MIN:
+            return f"{stream.name} comes at {stream.quality.rate:.1f} Hz, and {RATE_MIN:.0f} Hz are needed"
+    seen, going = readings_of(stream=attitude), readings_of(stream=moved)
+    if min(len(seen.time), len(going.time)) < 2.0 * RATE_MIN:
+        return "attitudes or velocities are too few"
+    if moved.kind == "position":
+        going = _differences(going)
+    gyro = signals.gyro
+    turned = Readings(gyro.time, continuous(integrate_gyro(gyro.time, gyro.values)))
+    inside = (seen.time >= gyro.time[0]) & (seen.time <= gyro.time[-1])
+    if inside.sum() < 2.0 * RATE_MIN:
+        return "attitudes and gyro share too little time"
+    time, values = seen.time[inside], normalize(seen.values[inside])
+    offset = Readings(time, continuous(multiply(values, conjugate(normalize(turned.mean(time, 0.0))))))
+    said = moved.name if moved.kind == "velocity" else f"differences of {moved.name}"
+    return FlightMotion(turned, offset, going, said)
+
+
+def _first(log: Log, kind: str, label: str | None = None) -> LogStream | None:
+    """Return a kind's stream of a label, else a capture system's, else the first; None where there is none."""
+    streams = list(log.of_kind(kind))
+    if not streams:
+        return None
+    return min(streams, key=lambda stream: (stream.label != label, stream.label != "capture"))
+
+
+def _differences(position: Readings) -> Readings:
+    """Return velocities in the middle between positions; their means over a time are differences of positions again."""
+    step = np.diff(position.time)
+    return Readings(position.time[:-1] + 0.5 * step, np.diff(position.values, axis=0) / step[:, None])
+
+
+def moved_spans(motion: FlightMotion, spans: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+    """Return the parts of spans in which attitudes and velocities come without gaps [s].
+
+    Args:
+        motion: Of the flight.
+        spans: Usable parts.
+    """
+    for readings in (motion.offset, motion.velocity):
+        time = readings.time
+        broken = np.flatnonzero(np.diff(time) > GAP)
+        edges = [(float(a), float(b)) for a, b in zip(time[[0, *(broken + 1)]], time[[*broken, len(time) - 1]], strict=True)]
+        spans = tuple((max(a, c), min(b, d)) for a, b in spans for c, d in edges if min(b, d) > max(a, c))
+    return spans

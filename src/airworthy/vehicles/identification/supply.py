@@ -1,0 +1,119 @@
+"""What the voltage of the supply does to commands: of which flights it can be told, and the voltage at which it is told.
+
+A motor that is driven by a share of the supply turns more slowly on an empty battery at the same command, one whose drive makes
+up for that does not. A command u at V volts acts as u (V / V0)^sag (specification identify, section 5); the exponent is fitted
+with everything else, where the voltage has changed enough to show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from airworthy.core.errors import AirworthyError
+from airworthy.logs.excitation import SAG
+from airworthy.vehicles.identification.agreement import refuse_unlike
+from airworthy.vehicles.identification.known import Known
+from airworthy.vehicles.identification.parameters import PRIOR_MEAN
+from airworthy.vehicles.identification.signals import SUPPLY_WIDTH, FlightSignals
+from airworthy.vehicles.record import Vehicle
+
+__all__ = ["as_supplied", "refuse_unlike_supplied", "supply_range", "with_supply"]
+
+ENDS = (1.0, 99.0)
+"""Percentiles that bound a range: a voltage that drops out once is no range."""
+DIGITS = 3
+"""Decimals of the voltage at which commands act as they are."""
+
+
+def supply_range(flights: Sequence[FlightSignals]) -> tuple[float, float, float] | None:
+    """Return the lowest, the mean and the highest voltage of what is usable [V]; None where a flight has none.
+
+    Args:
+        flights: Signals.
+    """
+    if any(flight.supply is None for flight in flights):
+        return None
+    seen = []
+    for flight in flights:
+        assert flight.supply is not None
+        times = [np.arange(a, b, SUPPLY_WIDTH) for a, b in flight.spans]
+        seen.append(flight.supply.mean(np.concatenate(times), SUPPLY_WIDTH)[:, 0])
+    volts = np.concatenate(seen)
+    low, high = np.percentile(volts, ENDS)
+    return float(low), float(volts.mean()), float(high)
+
+
+def refuse_unlike_supplied(flights: Sequence[FlightSignals]) -> None:
+    """Refuse flights of unlike vehicles, as `refuse_unlike`: what a battery explains is none.
+
+    Args:
+        flights: Signals.
+
+    Raises:
+        AirworthyError: One lifts far more than another at like commands, however the supply acts.
+    """
+    for power in (0.0, 0.5, 1.0):
+        try:
+            return refuse_unlike(as_supplied(flights, power))
+        except AirworthyError:
+            if power == 1.0 or not _sagged(supply_range(flights)):
+                raise
+    return None
+
+
+def as_supplied(flights: Sequence[FlightSignals], power: float) -> list[FlightSignals]:
+    """Return flights whose commands act as their supply lets them; where that was not measured, as they are.
+
+    Args:
+        flights: Signals.
+        power: Exponent of the supply.
+    """
+    found = supply_range(flights)
+    if found is None or power == 0.0:
+        return list(flights)
+    return [replace(flight, command=flight.supplied(power, found[1])) for flight in flights]
+
+
+def _sagged(found: tuple[float, float, float] | None) -> bool:
+    return found is not None and (found[2] - found[0]) / found[2] > SAG
+
+
+def with_supply(
+    base: Vehicle, flights: Sequence[FlightSignals], known: Known, told: dict[str, bool], speeds: bool
+) -> tuple[Vehicle, list[str]]:
+    """Return a vehicle whose commands go with the supply where flights can tell that, and what is said of it.
+
+    Args:
+        base: What is believed.
+        flights: What is fitted.
+        known: What is held.
+        told: What logs tell; "sag" is set.
+        speeds: Whether rotors turn as they were measured, so that commands play no part.
+
+    Raises:
+        AirworthyError: The exponent is to be held, and the logs have no voltage.
+    """
+    found = supply_range(flights)
+    fixed = known.fixed.get("sag")
+    asked = fixed is not None or "sag" in known.free
+    if found is None:
+        told["sag"] = False
+        if asked:
+            lacks = next(flight.name for flight in flights if flight.supply is None)
+            raise AirworthyError(
+                f"sag is to be held or fitted, and log {lacks!r} has no voltage that was measured; leave it out."
+            )
+        return base, []
+    low, mean, high = found
+    share = (high - low) / high
+    told["sag"] = not speeds and _sagged(found)
+    if not told["sag"] and not asked:
+        if speeds and base.command_sag is None:
+            return base, []
+        said = f"The voltage moves by {100.0 * share:.1f} % only ({100.0 * SAG:.0f} are needed): no sag is told."
+        return base, [] if speeds else [said]
+    believed = PRIOR_MEAN["sag"] if fixed is None else fixed
+    return replace(base, command_sag=(believed, round(mean, DIGITS))), []
