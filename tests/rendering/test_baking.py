@@ -114,7 +114,9 @@ def test_a_floor_between_tall_walls_sees_half_of_the_sky_at_their_feet() -> None
     materials = {"m": Material((0.0, 0.0, 0.0, 1.0))}
     instances = (Instance("floor", (0.0, 0.0, -0.5), materials=("m",)), Instance("wall", (-20.5, 0.0, 30.0), materials=("m",)))
     scene = Scene("s", shapes, materials, {}, instances, lights=(), sky=WHITE, bounds=Region((-20, -20, 0), (20, 20, 10)))
-    baked = bake(scene, BakeSettings(bounces=1, rays=256, texel=0.5, probes_max=500, nodes_max=60_000, occlusion_rays=0))
+    baked = bake(
+        scene, BakeSettings(bounces=1, rays=256, texel=0.5, probes_max=500, nodes_max=60_000, finest=1.0, occlusion_rays=0)
+    )
     first, x, y, z = (int(v) for v in baked.maps[0])
     top = first + 2 * y * z + 2 * x * z + x * y
     light = unpack_shared_exponent(baked.nodes[top : top + x * y, 0]).reshape(x, y, 3)[:, y // 2, 0] / np.pi

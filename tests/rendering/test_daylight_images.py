@@ -175,7 +175,7 @@ def test_places_without_daylight_and_haze_keep_their_digests_and_their_baked_lig
 
 
 def test_baked_light_knows_of_no_haze_and_of_the_sun_of_the_sky() -> None:
-    settings = BakeSettings(bounces=1, rays=64, probe_spacing=2.0, texel=2.0, occlusion_rays=0)
+    settings = BakeSettings(bounces=1, rays=64, probe_spacing=2.0, texel=2.0, finest=1.0, occlusion_rays=0)
     wall = Instance("wall", (3.0, 0.0, 1.0), materials=("m",))
     open_floor = Scene("s", {**FLOOR, "wall": Box((0.1, 2.0, 1.0))}, {"m": GREY}, instances=(*ON_FLOOR, wall))
     clear, hazy = (bake(under_sky(open_floor, DAY, haze), settings) for haze in (Haze(), FOG))

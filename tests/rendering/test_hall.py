@@ -25,7 +25,7 @@ from airworthy.splats.renderer import SplatRenderer
 from build_hall import BuildHall, _polish_options, build, panel_lit
 from polishing import PolishOptions, polished
 
-COARSE = BakeSettings(bounces=1, rays=32, probe_spacing=2.0, texel=0.5, occlusion_rays=0)
+COARSE = BakeSettings(bounces=1, rays=32, probe_spacing=2.0, texel=0.5, finest=1.0, occlusion_rays=0)
 
 
 @pytest.fixture(autouse=True)

@@ -104,7 +104,7 @@ def test_still_images_and_baked_light_are_of_the_looks() -> None:
     plain = seen(batch, ("rgb",))["rgb"][0]
     from airworthy.rendering.baking import BakeSettings
 
-    use_baked(batch, BakeSettings(bounces=1, rays=32, probe_spacing=4.0, texel=1.0, occlusion_rays=0))
+    use_baked(batch, BakeSettings(bounces=1, rays=32, probe_spacing=4.0, texel=1.0, finest=1.0, occlusion_rays=0))
     lit = seen(batch, ("rgb",))["rgb"][0]
     assert (lit != plain).any()
     assert lit[0] > 3.0 * lit[2]
