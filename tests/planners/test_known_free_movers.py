@@ -7,10 +7,11 @@ import pytest
 from tests.planners.known_free_cases import ConeMaps, box_world, fly, mission_of
 
 from airworthy.core.arrays import Array
-from airworthy.planners.common.interface import Motion
+from airworthy.planners.common.interface import OCCUPIED, Motion
 from airworthy.planners.known_free import KnownFreePlanner, movers
 from airworthy.planners.known_free.candidates import brakes, candidates
 from airworthy.planners.known_free.evading import Evasion, clear_of, rays_around, room_of, ways
+from airworthy.planners.known_free.known_space import ENTERED_ROOM, CellSource, KnownSpace, ball_cells, merge, ring_nodes
 from airworthy.planners.known_free.motion import StoppingPlans
 from airworthy.planners.known_free.movers import FollowedMover, Look, MoversSeen, outline
 
@@ -84,6 +85,157 @@ def test_without_measures_it_goes_straight_on_and_doubts_more() -> None:
     np.testing.assert_allclose(mover.state[0], [2.0, 2.0])
     # P + t^2 V + q t^3 / 3, of constant velocity.
     assert mover.covariance[0, 0] == pytest.approx(0.01 + 4.0 * 0.04 + movers._PUSH**2 * 8.0 / 3.0)
+    assert mover.covariance[0, 1] == pytest.approx(2.0 * 0.04 + movers._PUSH**2 * 4.0 / 2.0)
+    assert mover.covariance[1, 1] == pytest.approx(0.04 + movers._PUSH**2 * 2.0)
+
+
+def test_a_width_is_forgotten_slowly() -> None:
+    mover = FollowedMover(np.zeros((2, 2)), 0.0, 0.0, 0.4)
+    mover.measure(np.zeros(2), 0.2)
+    assert mover.radius == pytest.approx(0.36)
+    mover.measure(np.zeros(2), 0.5)
+    assert mover.radius == 0.5
+
+
+@pytest.mark.parametrize(
+    ("velocity", "images", "sure"),
+    [
+        ((1.0, 0.0), 12, True),
+        ((1.0, 0.0), movers._LOOKS - 1, False),
+        ((0.2, 0.0), 60, False),
+        ((0.0, 0.0), 60, False),
+    ],
+)
+def test_it_is_sure_by_way_speed_and_images(velocity: tuple[float, float], images: int, sure: bool) -> None:
+    mover = FollowedMover(np.array([[0.0, 0.0], velocity]), 0.0, 0.0, 0.3)
+    for k in range(images):
+        mover.to(0.1 * k)
+        mover.measure(np.array(velocity) * 0.1 * k, 0.3)
+    assert mover.sure == sure
+
+
+def test_what_trembles_or_is_broad_is_not_sure() -> None:
+    still = FollowedMover(np.zeros((2, 2)), 0.0, 0.0, 0.3)
+    broad = FollowedMover(np.array([[0.0, 0.0], [1.0, 0.0]]), 0.0, 0.0, 0.3)
+    for k in range(40):
+        for mover, x, radius in ((still, 0.12 * (-1.0) ** k, 0.3), (broad, 0.1 * k, movers._BROAD)):
+            mover.to(0.1 * k)
+            mover.measure(np.array([x, 0.0]), radius)
+    assert not still.sure
+    assert not broad.sure
+    assert broad.is_none
+    assert FollowedMover(np.array([[0.0, 0.0], [0.0, movers._FASTEST + 0.1]]), 0.0, 0.0, 0.3).is_none
+
+
+# ---- what is followed, and what becomes of it --------------------------------------------------------------------------------
+
+CELLS = np.array([60, 60, 12], np.int32)
+
+
+def seen_open() -> KnownSpace:
+    """A memory of 6 x 6 x 1.2 m, all of it seen to be free."""
+    space = KnownSpace(np.zeros(3), CELLS, 0.1, ball_cells(0.3, 0.1), ring_nodes(0.6, 1.0, 0.1))
+    merge([space], [column_source(np.zeros((0, 2)))], -100, -50, 50)
+    return space
+
+
+def column_source(*middles: Array | list[float], radius: float = 0.3) -> CellSource:
+    """Columns among free cells."""
+    xy = (np.moveaxis(np.indices(CELLS[:2]), 0, -1) + 0.5) * 0.1
+    odds = np.full(CELLS, -60, np.int16)
+    for middle in middles:
+        if len(middle):
+            odds[np.linalg.norm(xy - np.asarray(middle), axis=2) < radius] = 100
+    none = np.zeros(3, np.int32)
+    return CellSource(odds.reshape(-1), CELLS, none, none, CELLS, free=-50)
+
+
+def shown(seen: MoversSeen, space: KnownSpace, time: float, *middles: list[float], radius: float = 0.3) -> None:
+    source = column_source(*middles, radius=radius)
+    merge([space], [source], -100, -50, 50)
+    seen.see(0, time, Look(np.array([0.5, 3.0]), 0.0, 1.2), space, source)
+
+
+def followed() -> tuple[MoversSeen, KnownSpace, float]:
+    """Something that has gone at 1 m/s for a second, to (4, 3.5)."""
+    seen, space = MoversSeen(1), seen_open()
+    for k in range(11):
+        shown(seen, space, 0.1 * k, [4.0, 2.5 + 0.1 * k])
+    return seen, space, 1.0
+
+
+def test_what_moves_is_followed_and_leaves_the_memory() -> None:
+    seen, space, _ = followed()
+    assert seen.any(0)
+    assert seen.found[0] == 1
+    (mover,) = seen.sure(0)
+    np.testing.assert_allclose(mover.state, [[4.0, 3.5], [0.0, 1.0]], atol=0.2)
+    assert mover.radius == pytest.approx(0.3, abs=0.1)
+    assert space.follows
+    assert not (space.state[40, 30:37, 2:9] == OCCUPIED).any()
+
+
+def test_what_stops_stands() -> None:
+    seen, space, time = followed()
+    for k in range(1, 25):
+        shown(seen, space, time + 0.1 * k, [4.0, 3.5])
+    assert not seen.of(0)
+    assert not space.follows
+    assert (space.state[40, 33:37, 2:9] == OCCUPIED).all()
+
+
+def test_what_is_out_of_sight_is_given_up_where_it_was() -> None:
+    seen, space, time = followed()
+    for k in range(1, 40):
+        # Nothing is shown of where it is.
+        none, unseen = np.zeros(3, np.int32), np.full(CELLS.prod(), -(1 << 15), np.int16)
+        nothing = CellSource(unseen, CELLS, none, none, CELLS)
+        merge([space], [nothing], -100, -50, 50)
+        seen.see(0, time + 0.1 * k, Look(np.array([0.5, 3.0]), 0.0, 1.2), space, nothing)
+        assert seen.any(0) == (0.1 * k <= movers._UNSEEN + 1e-9)
+    assert not seen.of(0)
+
+
+def test_what_is_broad_is_left_to_the_memory() -> None:
+    seen, space = MoversSeen(1), seen_open()
+    for k in range(6):
+        shown(seen, space, 0.1 * k, [4.0, 3.0], radius=1.2)
+    assert not seen.of(0)
+    assert (space.state[40, 30, 2:9] == OCCUPIED).all()
+
+
+def test_a_few_cells_are_left_to_the_memory() -> None:
+    seen, space = MoversSeen(1), seen_open()
+    odds = np.full(CELLS, -60, np.int16)
+    odds[40, 30, 4 : 4 + movers._ENOUGH - 1] = 100
+    source = CellSource(odds.reshape(-1), CELLS, np.zeros(3, np.int32), np.zeros(3, np.int32), CELLS, free=-50)
+    merge([space], [source], -100, -50, 50)
+    assert len(space.entered) == movers._ENOUGH - 1
+    seen.see(0, 0.0, Look(np.array([0.5, 3.0]), 0.0, 1.2), space, source)
+    assert not seen.of(0)
+    assert (space.state[40, 30, 4 : 4 + movers._ENOUGH - 1] == OCCUPIED).all()
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_more_than_can_be_told_stands(follows: bool) -> None:
+    """Where so much comes at once the own position has jumped: nothing is withheld from the memory."""
+    seen, space = MoversSeen(1), seen_open()
+    space.follows = follows
+    source = column_source([3.0, 3.0], radius=2.0)
+    merge([space], [source], -100, -50, 50)
+    assert len(space.entered) == ENTERED_ROOM
+    seen.see(0, 0.0, Look(np.array([0.5, 3.0]), 0.0, 1.2), space, source)
+    assert not seen.of(0)
+    occupied = source.odds.reshape(CELLS) > 50
+    assert ((space.state == OCCUPIED) == occupied).all()
+
+
+def test_room_shrinks_with_doubt_but_not_without_end() -> None:
+    seen, here = MoversSeen(1), np.zeros((1, 3, 3))
+    seen.of(0).append(FollowedMover(np.array([[2.0, 0.0], [0.0, 0.0]]), 0.0, 0.0, 0.3, sure=True))
+    gap = seen.gap(0, here, np.array([0.0, 1.0, 60.0]), 0.3)
+    doubts = movers._SPARE, movers._SPARE + movers._DOUBT, movers._DOUBT_MOST
+    assert gap[0].tolist() == pytest.approx([2.0 - 0.3 - 0.3 - doubt for doubt in doubts])
 
 
 # ---- ways --------------------------------------------------------------------------------------------------------------------
