@@ -197,11 +197,17 @@ def test_what_is_out_of_sight_is_given_up_where_it_was() -> None:
 
 
 def test_what_is_broad_is_left_to_the_memory() -> None:
+    """A fence of 2.2 m that comes nearer."""
     seen, space = MoversSeen(1), seen_open()
     for k in range(6):
-        shown(seen, space, 0.1 * k, [4.0, 3.0], radius=1.2)
-    assert not seen.of(0)
-    assert (space.state[40, 30, 2:9] == OCCUPIED).all()
+        odds = np.full(CELLS, -60, np.int16)
+        odds[50 - k, 20:42, 2:9] = 100
+        source = CellSource(odds.reshape(-1), CELLS, np.zeros(3, np.int32), np.zeros(3, np.int32), CELLS, free=-50)
+        merge([space], [source], -100, -50, 50)
+        assert movers._ENOUGH < len(space.entered) < ENTERED_ROOM
+        seen.see(0, 0.1 * k, Look(np.array([0.5, 3.0]), 0.0, 1.2), space, source)
+        assert not seen.of(0)
+    assert (space.state[45, 20:42, 2:9] == OCCUPIED).all()
 
 
 def test_a_few_cells_are_left_to_the_memory() -> None:
