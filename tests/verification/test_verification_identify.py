@@ -15,7 +15,7 @@ from airworthy.verification.identify_truths import RATE, flown, truths
 @pytest.mark.slow
 def test_figures_hold(data_dir: object) -> None:
     found = list(identify_figures())
-    assert len(found) == 34
+    assert len(found) == 46
     assert [figure for figure in found if not figure.passed] == []
 
 
