@@ -26,6 +26,8 @@ from airworthy.cli.learning.synthesize import PLACE_RULES
 from airworthy.cli.learning.train_hover import ROTORS_RULES
 from airworthy.cli.learning.train_task import TASK_RULES
 from airworthy.cli.scenes import ACTOR_RULES, EXPORT_RULES, MATERIAL_RULES, RENDER_RULES
+from airworthy.cli.vehicle_bench import BENCH_RULES
+from airworthy.cli.vehicle_identify import IDENTIFY_RULES
 from airworthy.cli.view import RULES as VIEW_RULES
 from airworthy.core.idle_options import IdleRule, option_name
 from airworthy.gates.benchmark.config import IDLE_RULES as GATES_RULES
@@ -71,6 +73,8 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy capture render": CAPTURE_RULES,
     "airworthy capture align": (*ALIGN_RULES, *LEVEL_RULES),
     "airworthy capture train": SPLAT_RULES,
+    "airworthy vehicles bench": BENCH_RULES,
+    "airworthy vehicles identify": IDENTIFY_RULES,
     "airworthy view": VIEW_RULES,
     "airworthy capture video": VIDEO_RULES,
     "airworthy capture film": FILM_RULES,

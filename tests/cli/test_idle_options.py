@@ -24,6 +24,8 @@ from airworthy.cli.learning.train_hover import TrainHoverConfig
 from airworthy.cli.learning.train_task import TrainTaskConfig
 from airworthy.cli.main import main
 from airworthy.cli.scenes import ExportSceneConfig, MaterialsConfig, RenderSceneConfig
+from airworthy.cli.vehicle_bench import BenchConfig
+from airworthy.cli.vehicle_identify import IdentifyConfig
 from airworthy.cli.view import ViewConfig
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule, idle_options, option_name, refuse_idle, without_idle
@@ -287,6 +289,17 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_bare(ServeConfig, autopilot="px4", form="4.4", self_test=True),),
         (_bare(ServeConfig, autopilot="ardupilot", magnetometer="rm3100", barometer="bmp388", gnss="m8n"),),
         (_bare(ServeConfig, autopilot="ardupilot", home=(1.0, 2.0, 3.0)),),
+    ],
+    "airworthy vehicles bench": [
+        (BenchConfig(propeller="10x4.5", map=Path("m.toml"), motors=4),),
+        (BenchConfig(Path("stand.csv"), propeller_table=Path("p.txt")),),
+        (BenchConfig(propeller="10x4.5", voltage=11.1),),
+    ],
+    "airworthy vehicles identify": [
+        (IdentifyConfig((Path("a.ulg"),), bench_map=Path("m.toml")),),
+        (IdentifyConfig((Path("a.ulg"),), rotor="2212-980"),),
+        (IdentifyConfig((Path("a.ulg"),), propeller_table=Path("p.txt")),),
+        (IdentifyConfig((Path("a.ulg"),), propeller="10x4.5", voltage=11.1),),
     ],
     "airworthy view": [
         (ViewConfig("run", export=Path("x.html"), host="localhost", port=0, open=True, training=True),),

@@ -13,7 +13,8 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.units import RPM
 from airworthy.vehicles import BenchFit, fit_bench, motor_prior, read_bench_fit, write_bench_fit
-from airworthy.vehicles.bench.columns import GRAM_FORCE, guess_bench_columns
+from airworthy.vehicles.bench.columns import GRAM_FORCE, BenchColumns, guess_bench_columns
+from airworthy.vehicles.bench.fit import _hysteresis
 from airworthy.vehicles.bench.levels import levels_of
 from airworthy.vehicles.bench.motor_prior import against
 from airworthy.vehicles.bench.table import bench_table
@@ -101,6 +102,20 @@ def test_hysteresis_is_told_and_widens_what_a_vehicle_is_given() -> None:
     assert found.scale_error == pytest.approx(math.hypot(0.03, 0.5 * found.hysteresis.share))
 
 
+def test_little_thrust_says_nothing_of_hysteresis(fast: BenchFit) -> None:
+    assert fast.thrust is not None
+    levels = levels_of(bench_table(columns()))
+    assert levels.thrust is not None
+    model = np.array([fast.thrust.at(float(s)) for s in levels.state])
+    share = model / model.max()
+    for limit, seen in ((0.145, False), (0.21, True)):
+        # 50 % more thrust on ways up, of levels up to a limit alone: of these 0.143 counts for nothing and 0.208 does.
+        odd = replace(levels, thrust=model * np.where((share <= limit) & (levels.rising > 0.0), 1.5, 1.0))
+        found = _hysteresis(odd, fast.thrust)
+        assert found is not None
+        assert (abs(found.share) > 0.01) is seen
+
+
 def test_errors_go_with_levels_and_not_with_rows() -> None:
     # Four times the rows of a curve that is not quite the model's know it no better.
     truth = replace(TRUTH, misfit=0.02)
@@ -182,6 +197,50 @@ def test_names_and_units_of_columns_are_guessed() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("kind", "unit", "given", "si"),
+    [
+        ("thrust", "mN", 1000.0, 1.0),
+        ("thrust", "gf", 1.0, 9.80665e-3),
+        ("thrust", "g", 1.0, 9.80665e-3),
+        ("thrust", "kgf", 1.0, 9.80665),
+        ("thrust", "kg", 1.0, 9.80665),
+        ("thrust", "lbf", 1.0, 4.4482216152605),
+        ("thrust", "ozf", 1.0, 0.27801385095378),
+        ("torque", "mNm", 1.0, 1e-3),
+        ("torque", "Ncm", 1.0, 1e-2),
+        ("torque", "kgfm", 1.0, 9.80665),
+        ("torque", "kgfcm", 1.0, 9.80665e-2),
+        ("torque", "gfcm", 1.0, 9.80665e-5),
+        ("torque", "ozfin", 1.0, 7.0615518e-3),
+        ("torque", "lbfin", 1.0, 0.1129848290),
+        ("torque", "lbfft", 1.0, 1.3558179483),
+        ("speed", "rpm", 60.0, 2.0 * math.pi),
+        ("speed", "Hz", 1.0, 2.0 * math.pi),
+        ("voltage", "mV", 1.0, 1e-3),
+        ("current", "mA", 1.0, 1e-3),
+        ("time", "ms", 1.0, 1e-3),
+        ("time", "us", 1.0, 1e-6),
+        ("command", "%", 50.0, 0.5),
+        ("command", "u8", 51.0, 0.2),
+        ("command", "u16", 13107.0, 0.2),
+        ("command", "us", 1250.0, 0.25),
+        ("command", "dshot", 47.0, 0.0),
+        ("command", "dshot", 1047.0, 0.5),
+        ("command", "dshot", 2047.0, 1.0),
+    ],
+)
+def test_units_are_what_tables_of_units_say(kind: str, unit: str, given: float, si: float) -> None:
+    # NIST Special Publication 811, appendix B.8; DShot: 48 to 2047 are throttle, so that 47 stands still.
+    assert BenchColumns(("a",), unit).values(kind, np.array([given])) == pytest.approx([si], rel=1e-8, abs=1e-12)
+
+
+def test_a_rotors_own_turns_are_taken_before_electrical_ones() -> None:
+    up = np.linspace(0.0, 1.0, 9)
+    found, _ = guess_bench_columns({"erpm": 7000.0 * up, "rpm": 1000.0 * up, "erpm1": up, "erpm2": up})
+    assert found["speed"].columns == ("rpm",)
+
+
 def test_a_mapping_says_what_columns_are(tmp_path: Path) -> None:
     table = columns()
     plain = {"a": table["ESC signal (µs)"], "b": -table["Thrust (gf)"] * GRAM_FORCE, "c": 7.0 * table[SPEED]}
@@ -234,6 +293,15 @@ def _with(**changed: object) -> dict[str, np.ndarray]:
         (lambda: _with(thrust=lambda v: v / GRAM_FORCE), r"N for each watt; expected 0.003 to 1.5"),
         (lambda: {k.replace("(RPM)", "(rad/s)"): v for k, v in columns().items()}, "power at the shaft is"),
         (lambda: _with(esc=lambda v: v + 300.0), "commands go from 0.3 to 1.3 of full; expected 0 to 1"),
+        (
+            lambda: {k: v - 1000.0 if "ESC" in k else v for k, v in columns().items() if "Speed" not in k},
+            r"column 'ESC signal \(µs\)' holds 0 to 1000, taken in 'us' \(1000 to 2000\); give its unit",
+        ),
+        (
+            lambda: {k.replace("Motor Electrical Speed (RPM)", "eRPM"): 7.0 * v for k, v in columns().items()},
+            "electrical turns",
+        ),
+        (lambda: _with(thrust=math.nan) | {"Thrust (gf)": _few(columns()["Thrust (gf)"])}, "rows in which nothing is missing"),
         (lambda: _with(thrust=lambda v: -v), "thrust falls by .* give scale = -1"),
         (
             lambda: {k: np.zeros_like(v) if "Speed" in k or "Thrust" in k else v for k, v in columns().items()},
@@ -251,6 +319,21 @@ def test_what_cannot_be_is_refused_in_one_sentence(table: object, said: str) -> 
     with pytest.raises(AirworthyError, match=said) as caught:
         fit_bench(bench_table(table(), name="stand.csv"))  # type: ignore[operator]
     assert "\n" not in str(caught.value)
+
+
+def _few(values: np.ndarray) -> np.ndarray:
+    return np.where(np.arange(len(values)) < 5, values, math.nan)
+
+
+def test_rows_that_lack_a_value_are_counted() -> None:
+    table = columns()
+    table["Thrust (gf)"][100:150] = math.nan
+    table["Voltage (V)"][200:207] = 0.0
+    notes = fit_bench(bench_table(table)).notes
+    rows = f"{len(table['Thrust (gf)']):,}"
+    assert f"50 of {rows} rows have no thrust ('Thrust (gf)'), and are left out." in notes
+    assert f"7 of {rows} rows have no voltage ('Voltage (V)'), and are left out." in notes
+    assert not any("rows have no" in note for note in fitted().notes)
 
 
 def fitted_columns(truth: StandTruth) -> dict[str, np.ndarray]:
@@ -299,6 +382,19 @@ def test_files_that_are_no_curves(text: str, said: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(AirworthyError, match=said):
         read_bench_fit(path)
+
+
+def test_curves_with_covariances_that_are_none(fast: BenchFit, tmp_path: Path) -> None:
+    assert fast.thrust is not None
+    assert fast.lag is not None
+    (a, b), (_, d) = fast.thrust.covariance
+    for wrong in (((a, b), (b, -d)), ((a, 2.0 * math.sqrt(a * d)), (2.0 * math.sqrt(a * d), d)), ((a, b), (0.5 * b, d))):
+        write_bench_fit(replace(fast, thrust=replace(fast.thrust, covariance=wrong)), tmp_path / "wrong.json")
+        with pytest.raises(AirworthyError, match=r"covariance of thrust that is none \(symmetric, positive definite\)"):
+            read_bench_fit(tmp_path / "wrong.json")
+    write_bench_fit(replace(fast, lag=replace(fast.lag, rise=-0.02, fall=-0.02)), tmp_path / "wrong.json")
+    with pytest.raises(AirworthyError, match="holds a lag that is not above 0"):
+        read_bench_fit(tmp_path / "wrong.json")
 
 
 # ---- A real stand ------------------------------------------------------------------------------------------------------------

@@ -28,9 +28,11 @@ from airworthy.vehicles import (
     two_wire_inertia,
     write_vehicle,
 )
-from airworthy.vehicles.bench.information import ValueInformation, bench_information, combined_sd
+from airworthy.vehicles.bench.information import ValueInformation, bench_information, bench_speeds, combined_sd
+from airworthy.vehicles.bench.steps import BenchLag
 from airworthy.vehicles.bench.table import bench_table
 from airworthy.vehicles.identification.from_bench import BenchScale, bench_notes
+from airworthy.vehicles.identification.known import refuse_impossible
 from airworthy.vehicles.identification.parameters import believed_parameters
 from airworthy.verification.identify_bench import StandTruth, simulated_stand, swing_period
 
@@ -101,6 +103,68 @@ def test_a_flight_that_contradicts_the_bench_is_told(bench: BenchFit, found: Ide
     said = [note for note in bench_notes(known, BenchScale(0.6), fit, False) if "one of them is wrong" in note]
     assert len(said) == 1
     assert said[0].startswith("With the flights, torque_ratio is 0.8 times what bench: stand.csv")
+
+
+def _said(found: Identified, bench: BenchFit, at: float, laplace: float, sandwich: float) -> list[str]:
+    """What is said where the fit's lag lies so many of the bench's deviations (3 %) off, and is so sure in these."""
+    item = ValueInformation(("lag",), np.array([math.log(0.057)]), np.array([[0.03**2]]), "bench: stand.csv")
+    place = found.fit.problem.parameters.place("lag")
+    here = np.arange(len(found.fit.theta)) == place
+    fit = replace(
+        found.fit,
+        theta=np.where(here, math.log(0.057) + 0.03 * at, found.fit.theta),
+        laplace=np.where(here, 0.03 * laplace, found.fit.laplace),
+        sandwich=np.where(here, 0.03 * sandwich, found.fit.sandwich),
+        problem=replace(found.fit.problem, parameters=replace(found.fit.problem.parameters, information=(item,))),
+    )
+    known = Known(None, frame_vehicle("quad_x:0.028", 1.0), bench=bench)
+    return [note for note in bench_notes(known, BenchScale(0.6), fit, False) if "one of them is wrong" in note]
+
+
+def test_a_bench_that_is_surer_than_flights_hides_no_contradiction(found: Identified, bench: BenchFit) -> None:
+    # Flights that know the lag to 6 % say 45 ms, the bench 57 to 3 %: together a fifth of the way, 1.6 deviations.
+    flights = math.log(45.0 / 57.0) / 0.03
+    laplace = math.sqrt(0.8)
+    said = _said(found, bench, 0.2 * flights, laplace, 0.2 * 2.0)
+    assert len(said) == 1
+    assert "flights would have lag at 0.789 times what it says, 4 deviations of both: one of them is wrong." in said[0]
+    assert _said(found, bench, 0.2 * 0.5 * flights, laplace, 0.2 * 2.0) == []
+    # Flights whose windows scatter more than their curvature says are less sure.
+    assert _said(found, bench, 0.2 * flights, laplace, 0.2 * 4.0) == []
+    # What flights do not tell at all contradicts nothing.
+    assert _said(found, bench, 0.01, 1.0, 0.0) == []
+
+
+def test_measured_speeds_are_held_against_the_lag_of_a_bench(found: Identified, bench: BenchFit) -> None:
+    known = Known(None, frame_vehicle("quad_x:0.028", 1.0), bench=bench)
+    for lag, count in ((found.value("lag").value, 0), (0.045, 1)):
+        told = replace(known, bench=replace(bench, lag=BenchLag(lag, 0.001, lag, 0.001, 0.0, 10, "speed")))
+        said = [note for note in bench_notes(told, BenchScale(0.6), found.fit, True) if note.startswith("By measured speeds")]
+        assert len(said) == count
+
+
+def test_a_supply_that_nobody_measured_is_known_to_5_percent(bench: BenchFit) -> None:
+    assert bench.speed is not None
+    base = frame_vehicle("quad_x:0.028", 0.027)
+    speed = replace(bench.speed, voltage=3.7, sag=0.8)
+    at = speed.at(0.6)
+    own = math.hypot(speed.sd(0.6), speed.rms) / at
+    assert bench_speeds(base, replace(bench, speed=speed), 0.6, 3.7)[1] == pytest.approx(own)
+    assert bench_speeds(base, replace(bench, speed=speed), 0.6, 0.0)[1] == pytest.approx(math.hypot(own, 0.8 * 0.05))
+
+
+def test_information_without_a_covariance_is_refused() -> None:
+    with pytest.raises(AirworthyError, match="has no covariance"):
+        ValueInformation(("lag", "thrust"), np.zeros(2), np.array([[1.0, 2.0], [2.0, 1.0]]), "bench: a")
+
+
+def test_moments_of_inertia_that_no_vehicle_of_its_size_has() -> None:
+    base = frame_vehicle("quad_x:0.2", 1.52)
+    reach = 0.2 * math.sqrt(2.0)
+    refuse_impossible(base, {"inertia.zz": MeasuredValue(1.52 * (1.4 * reach) ** 2, 0.01)})
+    for value in (89.0, 1.52 * (1.6 * reach) ** 2):
+        with pytest.raises(AirworthyError, match=r"inertia.zz was measured as .* give it in kg m"):
+            refuse_impossible(base, {"inertia.zz": MeasuredValue(value, 0.01)})
 
 
 def test_torque_of_the_bench_tells_izz(found: Identified) -> None:
@@ -191,6 +255,17 @@ def test_errors_of_a_pendulum_are_those_of_its_numbers() -> None:
     assert np.std(found) == pytest.approx(float(np.mean(promised)), rel=0.12)
 
 
+def test_few_times_that_agree_by_chance_are_as_sure_as_a_hand() -> None:
+    def sd(*times: float) -> float:
+        return two_wire_inertia((1.5, 0.002), (0.2, 0.0005), (0.9, 0.001), times, 10).period_sd
+
+    # A hand stops a watch to 0.1 s: of ten swings, 0.01 s of a period.
+    assert sd(14.6) == pytest.approx(0.01)
+    assert sd(14.6, 14.6, 14.6) == pytest.approx(0.01 / math.sqrt(3.0))
+    assert sd(14.2, 14.6, 15.0) == pytest.approx(0.04 / math.sqrt(3.0))
+    assert sd(14.59, 14.60, 14.61, 14.60, 14.60) == pytest.approx(math.sqrt(0.5) * 1e-3 / math.sqrt(5.0))
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -200,6 +275,8 @@ def test_errors_of_a_pendulum_are_those_of_its_numbers() -> None:
         ({"times": []}, "No times above 0 s are given"),
         ({"times": [12.0, 12.1, 24.0]}, "over 10 % off the median"),
         ({"swings": 0}, "Each time counts 0 swings"),
+        ({"swings": 1}, "expected 3 distances at most: are the times of several swings"),
+        ({"times": [0.1, 0.1], "swings": 1}, "is too short for its own error"),
     ],
 )
 def test_pendulums_that_cannot_be(changed: dict[str, object], said: str) -> None:
@@ -294,7 +371,30 @@ def test_what_is_printed_of_a_pendulum_is_what_identify_takes(capsys: pytest.Cap
             ["pendulum", "--mass", "1.5", "--distance", "1+-1", "--length", "1+-1", "--periods", "1"],
             "--mass is '1.5'; expected",
         ),
-        (["identify", "missing.ulg", "--mass", "1+-0.1", "--rotor", "980KV"], "There is no file 'missing.ulg'"),
+        (
+            ["identify", "missing.ulg", "--mass", "1+-0.1", "--rotor", "980KV"],
+            "--rotor 980KV changes nothing without a propeller",
+        ),
+        (["identify", "missing.ulg", "--mass", "1+-0.1"], "There is no file 'missing.ulg'"),
+        (
+            ["identify", "a.ulg", "--mass", "1+-0.1", "--bench-map", "m.toml"],
+            "--bench-map m.toml changes nothing without a thrust",
+        ),
+        (
+            ["identify", "a.ulg", "--mass", "1+-0.1", "--propeller", "10x4.5", "--voltage", "11"],
+            "changes nothing without a motor",
+        ),
+        (["identify", "a.ulg", "--mass", "1+-0.1", "--propeller-table", "no.txt"], "changes nothing without a propeller"),
+        (
+            ["identify", "a.ulg", "--mass", "1+-0.1", "--measured", "lag=0.05+-0.01", "--measured", "lag=0.06+-0.01"],
+            "lag is measured twice, the second time by --measured lag=0.06+-0.01",
+        ),
+        (["identify", "a.ulg", "--mass", "1+-0.1", "--measured", "mass=2+-0.1"], "mass is measured twice"),
+        (["bench", "missing.csv", "--propeller-table", "no.txt"], "changes nothing without a propeller"),
+        (["bench", "missing.csv", "--voltage", "11"], "--voltage 11 changes nothing without a motor"),
+        (["bench", "--propeller", "10x4.5", "--voltage", "11"], "--voltage 11 changes nothing without a motor"),
+        (["bench", "--propeller", "10x4.5", "--motors", "4"], "--motors 4 changes nothing without a thrust stand's table"),
+        (["bench", "--propeller", "10x4.5", "--map", "m.toml"], "changes nothing without a thrust stand's table"),
         (["identify", "missing.ulg", "--bench", "missing.csv"], "There is no file 'missing.csv'"),
     ],
 )

@@ -13,6 +13,7 @@ from airworthy.benchmarks.validation.bench_page import write_bench_page
 from airworthy.cli.common import emit_json
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, refuse_unwritable
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.progress import command_line
 from airworthy.core.schema import check_fields
 from airworthy.logs import refuse_input
@@ -83,10 +84,23 @@ class PendulumConfig:
     """Print as JSON."""
 
 
+PROPELLER_TABLE = IdleRule(
+    ("propeller_table",), lambda config: config.propeller is None, "without a propeller", "name it by --propeller"
+)
+SUPPLY = IdleRule(("voltage",), lambda config: config.rotor is None, "without a motor", "name it by --rotor")
+BENCH_RULES = (
+    IdleRule(("map", "motors"), lambda config: config.table is None, "without a thrust stand's table", "name its file"),
+    PROPELLER_TABLE,
+    SUPPLY,
+)
+"""Options of `airworthy vehicles bench` that change nothing beside the others."""
+
+
 def run(config: BenchConfig) -> int:
     """Run `airworthy vehicles bench`."""
     if config.rotor is not None and config.propeller is None:
         raise AirworthyError("--rotor is given without --propeller: a motor's speed under load lifts nothing alone; give both.")
+    refuse_idle(config, BENCH_RULES)
     if config.table is None:
         return _promised(config)
     if config.out is not None:

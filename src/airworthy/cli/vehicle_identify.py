@@ -15,8 +15,10 @@ from tyro.conf import Positional
 from airworthy.benchmarks.validation.identified import write_identification
 from airworthy.cli.common import emit_json, show_table
 from airworthy.cli.logs import read_options
+from airworthy.cli.vehicle_bench import PROPELLER_TABLE, SUPPLY
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import json_text, make_folder, refuse_unwritable, write_text
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.progress import command_line
 from airworthy.logs import Log, flight_segments, read_log, refuse_input
 from airworthy.simulation.posterior import narrowed_draws
@@ -119,8 +121,18 @@ class IdentifyConfig:
     """As of `airworthy logs show`."""
 
 
+IDENTIFY_RULES = (
+    IdleRule(("bench_map",), lambda config: config.bench is None, "without a thrust stand's table", "name it by --bench"),
+    IdleRule(("rotor",), lambda config: config.propeller is None, "without a propeller", "name it by --propeller"),
+    PROPELLER_TABLE,
+    SUPPLY,
+)
+"""Options that change nothing beside the others."""
+
+
 def run(config: IdentifyConfig) -> int:
     """Run the command."""
+    refuse_idle(config, IDENTIFY_RULES)
     if config.out is not None:
         refuse_unwritable(config.out)
         refuse_input(config.out, [*config.logs, *config.holdout], "log")
@@ -193,6 +205,8 @@ def _known(config: IdentifyConfig) -> Known:
         name, equals, value = text.partition("=")
         if not equals:
             raise AirworthyError(f"--measured is {text!r}; expected NAME=VALUE+-ERROR, as inertia.zz=2.1e-5+-1e-6.")
+        if name in numbers or (name == "mass" and mass is not None):
+            raise AirworthyError(f"{name} is measured twice, the second time by --measured {text}; give it once.")
         if name == "mass":
             mass = measured(value, "--measured mass")
             continue
@@ -216,8 +230,6 @@ def _known(config: IdentifyConfig) -> Known:
 def _motor(config: IdentifyConfig, logs: Sequence[Log]) -> MotorPrior | None:
     """Return what names of motor and propeller promise, under the supply that was given or logged."""
     if config.propeller is None:
-        if config.rotor is not None or config.propeller_table is not None:
-            raise AirworthyError("--rotor and --propeller-table go with --propeller DIAMETERxPITCH; give it.")
         return None
     voltage = config.voltage
     if voltage is None and config.rotor is not None:

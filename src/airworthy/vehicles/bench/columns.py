@@ -70,12 +70,17 @@ class BenchColumns:
     def values(self, kind: str, column: ArrayAny) -> Array:
         """Return a column in SI units, commands as fractions of full."""
         given = np.asarray(column, np.float64)
-        unit = self.unit or next(iter(BENCH_UNITS[kind]))
-        low, high = PULSES.get(unit, (0.0, 1.0 / BENCH_UNITS[kind][unit]))
-        low, high = low if self.low is None else self.low, high if self.high is None else self.high
         if kind == "command":
+            low, high = self.ends()
             return np.asarray(self.scale * (given - low) / (high - low))
+        unit = self.unit or next(iter(BENCH_UNITS[kind]))
         return np.asarray(given * (BENCH_UNITS[kind][unit] * self.scale))
+
+    def ends(self) -> tuple[float, float]:
+        """Return what a column of commands holds at rest and at full."""
+        unit = self.unit or next(iter(BENCH_UNITS["command"]))
+        low, high = PULSES.get(unit, (0.0, 1.0 / BENCH_UNITS["command"][unit]))
+        return low if self.low is None else self.low, high if self.high is None else self.high
 
 
 _SCHEMA = TableSchema(entries_max=16, list_max=16, list_noun="columns", number_max=1e9)
@@ -138,6 +143,9 @@ _UNIT_WORDS = {
     "time": {"s": "s", "sec": "s", "ms": "ms", "us": "us"},
 }  # fmt: skip
 """What units are called in names, without signs between their parts."""
+_ELECTRICAL = re.compile(r"(?<![a-z])e[_ -]?rpm", re.IGNORECASE)
+"""In names of columns that count electrical turns: a rotor's times the motor's pairs of poles. ("Motor Electrical Speed (RPM)"
+of a stand is a rotor's speed already, by the poles that it was told.)"""
 _BRACKETS = re.compile(r"[\[(]\s*([^\])]+?)\s*[\])]")
 
 
@@ -148,7 +156,7 @@ def guess_bench_columns(columns: Mapping[str, ArrayAny]) -> tuple[dict[str, Benc
         columns: Name -> numbers, (n,) each.
 
     Raises:
-        AirworthyError: A thrust or torque does not say its unit.
+        AirworthyError: A thrust or torque does not say its unit, or turns are electrical ones.
     """
     left = [name for name in columns if name and not _OTHER.search(name)]
     made: dict[str, BenchColumns] = {}
@@ -158,6 +166,8 @@ def guess_bench_columns(columns: Mapping[str, ArrayAny]) -> tuple[dict[str, Benc
         if not found:
             continue
         chosen = _motors(found, columns) if kind == "speed" else (_first_live(found, columns),)
+        if kind == "speed":
+            _refuse_electrical(chosen)
         unit = _unit(kind, chosen[0], columns)
         made[kind] = BenchColumns(chosen, unit)
         said.append(f"{kind} is {', '.join(map(shown, chosen))} in {unit}")
@@ -180,6 +190,8 @@ def _first_live(names: Iterable[str], columns: Mapping[str, ArrayAny]) -> str:
 def _motors(names: list[str], columns: Mapping[str, ArrayAny]) -> tuple[str, ...]:
     """Return speeds of several motors, which differ in a number only, or the one that is best."""
     groups: dict[str, list[str]] = {}
+    own = [name for name in names if not _ELECTRICAL.search(name)]
+    names = own if any(_live(columns[name]) for name in own) else names
     for name in names:
         if re.search(r"\d", name):
             groups.setdefault(re.sub(r"\d+", "*", name), []).append(name)
@@ -188,6 +200,16 @@ def _motors(names: list[str], columns: Mapping[str, ArrayAny]) -> tuple[str, ...
         return max(several, key=len)
     # A stand may count turns by light and by the motor's wires; the one that is not plugged in reads 0.
     return (_first_live(sorted(names, key=lambda n: "optical" not in n.lower()), columns),)
+
+
+def _refuse_electrical(names: tuple[str, ...]) -> None:
+    if _ELECTRICAL.search(names[0]):
+        listed = ", ".join(f'"{name}"' for name in names)
+        raise AirworthyError(
+            f"Column {shown(names[0])} names electrical turns, which are the rotor's times the motor's pairs of poles; write a"
+            f' mapping.toml with speed = {{ columns = [{listed}], unit = "rpm", scale = 0.142857 }}, 1 over the pairs (here of'
+            " 14 poles), and give it by --map."
+        )
 
 
 def _unit(kind: str, name: str, columns: Mapping[str, ArrayAny]) -> str:

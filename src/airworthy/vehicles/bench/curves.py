@@ -13,7 +13,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayInt
 
-__all__ = ["BenchCurve", "BenchSag", "BenchSpeed", "fit_curve", "fit_speed", "sag_of"]
+__all__ = ["BenchCurve", "BenchSag", "BenchSpeed", "fit_curve", "fit_speed", "is_covariance", "sag_of"]
 
 FLOOR = 0.05
 """Of the largest value: errors are taken to grow with the value from there on."""
@@ -107,6 +107,15 @@ class BenchSag:
     sd: float
     voltage: float
     """At which the curve holds [V]."""
+
+
+def is_covariance(covariance: Array) -> bool:
+    """Return whether a matrix is finite, symmetric and positive definite, whatever the units of its rows, (n, n)."""
+    sd = np.sqrt(np.clip(np.diag(covariance), 0.0, None))
+    if not (np.isfinite(covariance).all() and (sd > 0.0).all()):
+        return False
+    related = covariance / np.outer(sd, sd)
+    return bool(np.abs(related - related.T).max() < 1e-6 and np.linalg.eigvalsh(related)[0] > 0.0)
 
 
 def fit_curve(state: Array, value: Array, group: ArrayInt) -> BenchCurve:

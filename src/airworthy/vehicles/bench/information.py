@@ -13,6 +13,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.vehicles.bench.curves import is_covariance
 from airworthy.vehicles.bench.motor_prior import MotorPrior
 from airworthy.vehicles.bench.result import SUPPLY_SD, TRANSFER_RATIO, BenchFit
 from airworthy.vehicles.record import RotorResponse, Vehicle
@@ -45,6 +46,13 @@ class ValueInformation:
     """As it stands in a record: "bench: stand.csv[1a2b3c4d]"."""
     measured: bool = True
     """Whether somebody measured it; else it is a prior."""
+
+    def __post_init__(self) -> None:
+        if not is_covariance(self.covariance):
+            raise AirworthyError(
+                f"What {self.source} says of {', '.join(self.names)} has no covariance (symmetric, positive definite): write"
+                " its curves anew from the stand, or leave it out."
+            )
 
     @property
     def root(self) -> Array:

@@ -22,6 +22,8 @@ REACTION = 0.1
 """Ours: deviation of a time that somebody stopped by hand [s]."""
 FLAT = 20.0
 """Length over distance of the wires, above which the period says little more of the body than of the air."""
+WIDE = 3.0
+"""Radius of gyration over the distance of the wires, above which somebody timed several swings as one."""
 APART = 0.1
 """Relative distance of a period from the median, above which it was miscounted."""
 
@@ -96,6 +98,13 @@ def two_wire_inertia(
             " both in m."
         )
     period = float(each.mean())
+    wide = period * math.sqrt(gravity / length[0]) / (4.0 * math.pi)
+    if wide > WIDE:
+        raise AirworthyError(
+            f"A period of {period:.3g} s is that of a body with a radius of gyration of {wide * distance[0]:.3g} m on wires"
+            f" {distance[0]:g} m apart; expected {WIDE:g} distances at most: are the times of several swings? Say of how many"
+            " by --swings."
+        )
     # Repeats say what a hand's stop-watch does; a few of them may agree by chance.
     repeat = float(each.std(ddof=1)) if len(each) > 2 else 0.0
     hand = REACTION / swings
@@ -110,4 +119,9 @@ def two_wire_inertia(
     sd = value * math.sqrt(sum(v**2 for v in parts.values()))
     if sd <= 0.0:
         raise AirworthyError("Nothing has an error: give the lengths and the mass as VALUE+-ERROR.")
+    if sd >= value:
+        raise AirworthyError(
+            f"The moment is {value:.2g} kg m^2 with an error of {sd:.2g}: a period of {period:.3g} s is too short for its own"
+            f" error of {period_sd:.2g} s; time more swings at once, and give --swings."
+        )
     return PendulumInertia(value, sd, period, period_sd, tuple(parts.items()))

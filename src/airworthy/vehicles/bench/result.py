@@ -13,7 +13,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, read_json, write_text
 from airworthy.core.table_schema import TableSchema, check_header
-from airworthy.vehicles.bench.curves import BenchCurve, BenchSag, BenchSpeed
+from airworthy.vehicles.bench.curves import BenchCurve, BenchSag, BenchSpeed, is_covariance
 from airworthy.vehicles.bench.levels import BenchTare
 from airworthy.vehicles.bench.steps import BenchLag
 
@@ -209,6 +209,12 @@ def read_bench_fit(path: str | Path) -> BenchFit:
     for curve in (fit.thrust, fit.torque):
         if curve is not None and not (curve.high > curve.low >= 0.0 and curve.at(curve.high) > 0.0):
             raise AssetError(f"{str(path)!r} holds a curve that is not positive over its range; write it anew from the stand.")
-    if fit.speed is not None and not (fit.speed.slope > 0.0 and fit.speed.high > fit.speed.low):
-        raise AssetError(f"{str(path)!r} holds a speed that does not rise with the command; write it anew from the stand.")
+    for part, name in ((fit.thrust, "thrust"), (fit.torque, "torque"), (fit.speed, "speed")):
+        if part is not None and not is_covariance(np.array(part.covariance)):
+            raise AssetError(
+                f"{str(path)!r} holds a covariance of {name} that is none (symmetric, positive definite); write it anew from"
+                " the stand."
+            )
+    if fit.lag is not None and not (max(fit.lag.rise, fit.lag.fall) > 0.0 and fit.lag.both[1] > 0.0):
+        raise AssetError(f"{str(path)!r} holds a lag that is not above 0, or has no error; write it anew from the stand.")
     return fit

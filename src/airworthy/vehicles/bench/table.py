@@ -130,6 +130,8 @@ def bench_table(
     if "voltage" in single:
         # A supply of 0 V and less drives nothing: its reading is none.
         single["voltage"] = np.where(single["voltage"] > 0.0, single["voltage"], np.nan)
+    if "command" in single:
+        _refuse_commands(single["command"], mapping["command"], columns, where)
     dead = [kind for kind in ("thrust", "torque", "voltage", "current", "time", "command") if _dead(single.get(kind))]
     for kind in dead:
         said.append(f"Column {shown(mapping[kind].columns[0])} is the same throughout: {kind} was not measured.")
@@ -144,15 +146,22 @@ def bench_table(
         raise AirworthyError(
             f"{where} has thrust, but neither commands nor speeds to hold it against; give --map mapping.toml."
         )
+    said += _holes(single, speed, mapping, rows)
     motors = motors or count
     state = speed if speed is not None else single["command"]
     whole = np.isfinite(state)
     for values in single.values():
         whole &= np.isfinite(values)
-    if whole.sum() < ROWS_MIN or not float(state[whole].max()) > 0.0:
+    if whole.sum() < ROWS_MIN:
         raise AirworthyError(
-            f"{where} has {int(whole.sum())} rows in which nothing is missing and motors may run; expected at least {ROWS_MIN}:"
-            " leave out columns that have holes by --map mapping.toml."
+            f"{where} has {int(whole.sum())} rows in which nothing is missing; expected at least {ROWS_MIN}: leave out columns"
+            " that have holes by --map mapping.toml."
+        )
+    if not float(state[whole].max()) > 0.0:
+        said_of = "speeds" if speed is not None else "commands"
+        raise AirworthyError(
+            f"{where} has {said_of} of {state[whole].min():.3g} to {state[whole].max():.3g} in its"
+            " whole rows, and motors run above 0; give the right column or scale by --map mapping.toml."
         )
     torque = single.get("torque")
     if torque is not None and motors > 1:
@@ -175,6 +184,35 @@ def bench_table(
     )
     _refuse_units(table, where)
     return table
+
+
+def _holes(single: Mapping[str, Array], speed: Array | None, mapping: Mapping[str, BenchColumns], rows: int) -> list[str]:
+    """Return how many rows lack what is fitted, and are left out for that."""
+    found = {kind: single[kind] for kind in ("thrust", "torque", "voltage", "command") if kind in single}
+    if speed is not None:
+        found["speed"] = speed
+    counts = {kind: int(np.sum(~np.isfinite(values))) for kind, values in found.items()}
+    return [
+        f"{count:,} of {rows:,} rows have no {kind} ({', '.join(map(shown, mapping[kind].columns))}), and are left out."
+        for kind, count in counts.items()
+        if count
+    ]
+
+
+def _refuse_commands(command: Array, item: BenchColumns, columns: Mapping[str, ArrayAny], where: str) -> None:
+    """Refuse commands that are not 0 to 1 of full, with the unit in which the column was taken."""
+    good = np.isfinite(command)
+    if not good.any():
+        return
+    low, high = float(command[good].min()), float(command[good].max())
+    if low < -COMMAND_SLACK or high > 1.0 + COMMAND_SLACK:
+        given = np.asarray(columns[item.columns[0]], np.float64)[good]
+        ends = item.ends()
+        raise AirworthyError(
+            f"{where}: commands go from {low:.3g} to {high:.3g} of full; expected 0 to 1: column {shown(item.columns[0])} holds"
+            f" {given.min():g} to {given.max():g}, taken in {shown(item.unit or '1')} ({ends[0]:g} to {ends[1]:g}); give its"
+            " unit, or its low and high, by --map mapping.toml."
+        )
 
 
 def _dead(values: Array | None) -> bool:
@@ -251,12 +289,6 @@ def _median(values: Array) -> float:
 def _refuse_units(table: BenchTable, where: str) -> None:
     """Refuse what cannot be in the units that the columns are said to have."""
     fix = "correct the unit by --map mapping.toml"
-    if table.command is not None:
-        low, high = float(np.nanmin(table.command)), float(np.nanmax(table.command))
-        if low < -COMMAND_SLACK or high > 1.0 + COMMAND_SLACK:
-            raise AirworthyError(
-                f"{where}: commands go from {low:.3g} to {high:.3g} of full; expected 0 to 1: {fix}, or its low and high."
-            )
     state = table.speed if table.speed is not None else table.command
     assert state is not None
     top = np.nan_to_num(state) >= 0.8 * np.nanmax(state)

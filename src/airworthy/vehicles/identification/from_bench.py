@@ -29,6 +29,8 @@ __all__ = ["BenchScale", "bench_notes", "information_of", "scaled_by_bench", "we
 
 FAR = 3.0
 """Deviations of what a bench says of a value, beyond which flights contradict it."""
+TOLD_MIN = 1e-3
+"""Share of a value that the rest must tell before it can contradict a bench."""
 
 
 @dataclass(frozen=True)
@@ -150,15 +152,51 @@ def bench_notes(known: Known, scale: BenchScale, fit: Fit, speeds: bool) -> list
             )
     if known.motor is not None:
         said.append(known.motor.sentence())
-    parameters = fit.problem.parameters
-    for item in parameters.information:
-        for k, value in enumerate(item.names):
-            away = float(fit.theta[parameters.place(value)] - item.mean[k])
-            if abs(away) > FAR * math.sqrt(item.covariance[k, k]):
-                times = f"{math.exp(away):.3g} times what {item.source} says"
-                times = times if UNCERTAIN[value] == "log" else f"{away:+.2g} off what {item.source} says"
-                said.append(f"With the flights, {value} is {times}, over {FAR:g} of its deviations: one of them is wrong.")
+    for item in fit.problem.parameters.information:
+        said += [note for k, value in enumerate(item.names) if (note := _contradiction(fit, item, k, value))]
+    if speeds and known.bench is not None and known.bench.lag is not None and known.bench.lag.by == "speed":
+        # Measured speeds tell the lag, and that of the bench is no part of the fit.
+        value, sd = known.bench.lag.both
+        at = fit.problem.parameters.place("lag")
+        away, sds = float(fit.theta[at]) - math.log(value), math.hypot(sd / value, float(fit.sd[at]))
+        if abs(away) > FAR * sds:
+            said.append(
+                f"By measured speeds, lag is {math.exp(away):.3g} times what bench: {known.bench.source} says,"
+                f" {abs(away) / sds:.0f} deviations: one of them is wrong."
+            )
     return said
+
+
+def _contradiction(fit: Fit, item: ValueInformation, k: int, value: str) -> str:
+    """Say how far a bench is from a fit, or from what the fit would be without it; empty: not beyond chance.
+
+    With a share s = 1 - l^2 / b^2 of flights and of what was weighed (l by the curvature, b of the bench), a fit goes s times
+    the way from the bench to them, and that way scatters by theirs (sandwich) and by s b.
+    """
+    at = fit.problem.parameters.place(value)
+    away, sd = float(fit.theta[at] - item.mean[k]), math.sqrt(item.covariance[k, k])
+    log = UNCERTAIN[value] == "log"
+
+    def times(by: float) -> str:
+        return f"{math.exp(min(by, 50.0)):.3g} times" if log else f"{by:+.2g} off"
+
+    if abs(away) > FAR * sd:
+        return (
+            f"With the flights, {value} is {times(away)} what {item.source} says, over {FAR:g} of its deviations: one of them"
+            " is wrong."
+        )
+    laplace, sandwich = float(fit.laplace[at]), float(fit.sandwich[at])
+    share = 1.0 - (laplace / sd) ** 2
+    if share < TOLD_MIN:
+        return ""
+    scatter = math.sqrt(max(sandwich**2, share * laplace**2) + (share * sd) ** 2)
+    if abs(away) <= FAR * scatter:
+        return ""
+    beside = "flights and the weighed mass" if value == "thrust" else "flights"
+    return (
+        f"Without {item.source}, {beside} would have {value} at {times(away / share)} what it says,"
+        f" {abs(away) / scatter:.0f} deviations of both: one of them is wrong."
+    )
 
 
 def _ratio_alone(known: Known, state: float) -> ValueInformation:

@@ -44,7 +44,7 @@ from airworthy.vehicles.identification.gathering import (
     with_motors,
 )
 from airworthy.vehicles.identification.importance import sample_fit
-from airworthy.vehicles.identification.known import Known, Parts, parts_of, refuse_loading
+from airworthy.vehicles.identification.known import Known, Parts, parts_of, refuse_impossible
 from airworthy.vehicles.identification.measured_speeds import MotorFit
 from airworthy.vehicles.identification.motor_values import by_speeds, told_by_speeds
 from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
@@ -128,7 +128,7 @@ def identify(
     refuse_repeated(logs, () if use or skip else holdout)
     known = weighed_by_bench(logs, known, use, skip)
     base, trusted = base_of(logs, known)
-    refuse_loading(base)
+    refuse_impossible(base, known.measured)
     gathered = [Gathered(log, base, parts_of(use, log.name), parts_of(skip, log.name), known.order) for log in logs]
     ordered_alike(gathered)
     refuse_orders([log.name for log in logs], [g.order for g in gathered])

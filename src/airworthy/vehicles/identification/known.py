@@ -31,6 +31,10 @@ GRAVITY = 9.81
 LOADING = (0.3, 1000.0)
 """Weight over a disc of twice the arms [N/m^2]: of the catalogue's vehicles 2.8 to 61 (ours, with room on both sides)."""
 
+GYRATION = 1.5
+"""Radius of gyration over the distance of the outermost hub from the centre of mass, above which a moment of inertia is none
+(ours: of flat quadrotors 0.4 to 0.7)."""
+
 MEASURABLE = {
     "inertia.xx": "inertia_xx",
     "inertia.yy": "inertia_yy",
@@ -277,12 +281,22 @@ def parts_of(parts: Parts, name: str) -> list[tuple[float, float]]:
     return list(parts)
 
 
-def refuse_loading(vehicle: Vehicle) -> None:
-    """Refuse a mass and arms that no multirotor has together: grams for kilograms, millimetres for metres.
+def refuse_impossible(vehicle: Vehicle, numbers: Mapping[str, MeasuredValue]) -> None:
+    """Refuse a mass, arms and moments of inertia that no multirotor has together.
+
+    Args:
+        vehicle: Its mass and its hubs.
+        numbers: As of `Known.measured`.
 
     Raises:
         AirworthyError: One sentence.
     """
+    _refuse_loading(vehicle)
+    _refuse_inertia(vehicle, numbers)
+
+
+def _refuse_loading(vehicle: Vehicle) -> None:
+    """Refuse grams for kilograms, millimetres for metres."""
     middle = vehicle.center_of_mass
     arm = float(np.mean([math.hypot(r.position[0] - middle[0], r.position[1] - middle[1]) for r in vehicle.rotors]))
     if arm == 0.0:
@@ -293,6 +307,18 @@ def refuse_loading(vehicle: Vehicle) -> None:
             f"A mass of {vehicle.mass:g} kg on arms of {arm:.3g} m weighs {load:.2g} N on each square metre that its rotors may"
             f" span, and multirotors have {LOADING[0]:g} to {LOADING[1]:g}: give the mass in kg (27 g are 0.027), arms in m."
         )
+
+
+def _refuse_inertia(vehicle: Vehicle, numbers: Mapping[str, MeasuredValue]) -> None:
+    """Refuse a moment that needs mass outside the vehicle: g cm^2 or kg mm^2 for kg m^2."""
+    reach = max(math.dist(r.position, vehicle.center_of_mass) for r in vehicle.rotors)
+    for name, number in numbers.items():
+        if name.startswith("inertia.") and reach > 0.0 and number.value > vehicle.mass * (GYRATION * reach) ** 2:
+            raise AirworthyError(
+                f"{name} was measured as {number.value:g} kg m^2, a radius of gyration of"
+                f" {math.sqrt(number.value / vehicle.mass):.3g} m, and the rotors of this {vehicle.mass:.3g} kg reach"
+                f" {reach:.3g} m; expected {GYRATION:g} times that at most: give it in kg m^2."
+            )
 
 
 def with_mass(base: Vehicle, mass: float) -> Vehicle:
