@@ -236,6 +236,24 @@ def test_more_than_can_be_told_stands(follows: bool) -> None:
     assert ((space.state == OCCUPIED) == occupied).all()
 
 
+def test_what_is_not_sure_yet_keeps_its_room_while_it_is_in_no_memory() -> None:
+    seen, space, time = followed()
+    here = np.tile([1.5, 1.5, 0.5], (1, 2, 1))
+    far = seen.gap(0, here, np.array([1.0, 1.1]), 0.3)
+    for k in (1, 2):
+        shown(seen, space, time + 0.1 * k, [4.0, 3.5 + 0.1 * k], [2.5, 1.5])
+    assert [mover.sure for mover in seen.of(0)] == [True, False]
+    assert space.state[25, 15, 5] != OCCUPIED
+    # 1 m between the middles, 0.6 m of both bodies.
+    gap = seen.gap(0, here, np.array([1.2, 1.3]), 0.3)
+    assert gap.max() < 0.4 < far.min()
+    # The one that moved is gone: what is left stands.
+    seen.of(0)[0].seen = -10.0
+    shown(seen, space, time + 0.3, [2.5, 1.5])
+    assert not space.follows
+    assert space.state[25, 15, 5] == OCCUPIED
+
+
 def test_room_shrinks_with_doubt_but_not_without_end() -> None:
     seen, here = MoversSeen(1), np.zeros((1, 3, 3))
     seen.of(0).append(FollowedMover(np.array([[2.0, 0.0], [0.0, 0.0]]), 0.0, 0.0, 0.3, sure=True))

@@ -250,7 +250,10 @@ class MoversSeen:
             else:
                 kept.append(mover)
         self._followed[flight] = kept
-        follows = any(mover.sure for mover in kept)
+        follows = self.any(flight)
+        if space.follows and not follows:
+            for mover in kept:
+                space.block_around(mover.state[0], mover.radius + _GATE)
         if follows and not space.follows:
             for mover in kept:
                 space.free_entered(mover.state[0], mover.radius + 2.0 * _REACH)
@@ -266,7 +269,8 @@ class MoversSeen:
             body: Its radius [m].
         """
         found = np.full(points.shape[:2], np.inf)
-        for mover in self.sure(flight):
+        # While anything is followed for sure, what is not sure yet is in no memory either.
+        for mover in self._followed[flight] if self.any(flight) else ():
             away = np.linalg.norm(points[..., :2] - mover.middle(time), axis=-1)
             doubt = np.minimum(_SPARE + _DOUBT * np.maximum(time - mover.seen, 0.0), _DOUBT_MOST)
             found = np.minimum(found, away - doubt - mover.radius - body)
