@@ -14,7 +14,19 @@ from tests.vehicles.drifting_flights import NONE, Change, fly, record
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, read_log, write_log
-from airworthy.vehicles import Drift, Known, WatchedVehicle, frame_vehicle, identify, vehicle, watch, write_vehicle
+from airworthy.vehicles import (
+    Drift,
+    Known,
+    ThrustDrift,
+    Vehicle,
+    WatchedVehicle,
+    frame_vehicle,
+    identify,
+    vehicle,
+    watch,
+    write_vehicle,
+)
+from airworthy.vehicles.identification.thrust_drift import USUAL, flight_rate
 from airworthy.vehicles.watching.changes import unlikely
 
 REST = 1.5
@@ -126,6 +138,38 @@ def test_the_battery_s_voltage_is_told_beside_thrust(logs: dict[str, Log]) -> No
     fallen = 12.6 - 1.2 * np.clip((gyro.time - 5.0) / 25.0, 0.0, 1.0)
     with_voltage = replace(log, streams=(*log.streams, replace(gyro, kind="voltage", values=fallen[:, None])))
     assert "The battery's voltage fell by 9" in only(watch([with_voltage], record())).sentence
+
+
+def emptying(rate: float, sd: float, since: float) -> Vehicle:
+    """The record, of flights in which thrust went so."""
+    base = record()
+    assert base.uncertainty is not None
+    return replace(base, uncertainty=replace(base.uncertainty, thrust_drift=ThrustDrift(rate, sd, since)))
+
+
+def test_what_the_record_s_own_battery_did_is_no_drift(logs: dict[str, Log]) -> None:
+    # The flight loses 0.4 % per second from 5 s on, and log(0.9) in all.
+    found = watch([logs["sag"]], emptying(-0.0042, 0.0008, 5.0))
+    assert not found.alarm
+    last = next(row for row in reversed(found.track) if row.name == "thrust_drift")
+    assert (last.unit, last.value < -2.0 * last.sd) == ("1/s", True)
+    assert any("its battery, and no drift" in note for note in found.notes)
+    # A battery that falls by a third of that is no excuse.
+    drift = only(watch([logs["sag"]], emptying(-0.0014, 0.0003, 5.0)))
+    assert drift.cause in ("thrust", "thrust_over_mass")
+    # What jumps is told beside a battery that may fall.
+    drift = only(watch([logs["mass"]], emptying(-0.001, 0.001, 16.0)))
+    assert (drift.cause, abs(drift.began - (20.0 + REST)) <= 1.0) == ("mass", True)
+    assert drift.sizes[0].low < 0.1 < drift.sizes[0].high
+
+
+def test_the_rate_of_a_fall_is_found_beside_a_first_second_that_is_none_of_it() -> None:
+    draw, time = np.random.default_rng(2), np.arange(1.0, 41.0)
+    excess = 0.03 - 0.003 * time + draw.normal(0.0, 0.01, 40) + np.where(time < 2.0, 0.2, 0.0)
+    rate, sd = flight_rate(time, excess)
+    assert abs(rate + 0.003) < 3.0 * sd < 0.0015
+    # Too short a flight tells nothing: what is usual is left.
+    assert flight_rate(time[:2], excess[:2]) == (0.0, USUAL)
 
 
 def changed(log: Log, kind: str, values: np.ndarray) -> Log:

@@ -48,6 +48,8 @@ SAG_MAX = 4.0
 """Of an exponent of the supply: thrust that goes with its square, over a state that goes with thrust's root, is 2 or less."""
 DELAY_MAX = 1.0
 """[s]"""
+DRIFT_MAX = 1.0
+"""Of the logarithm of thrust within a flight [1/s]."""
 DRAWN_REACH = 6.0
 """Deviations that draws may reach: one of 500 million is further."""
 JOINT_COUNT_MAX = 24
@@ -180,6 +182,11 @@ def _check_uncertainty(told: Uncertainty) -> None:
         _check_spread(name, mean, sd)
     _require(all(-1e-6 <= s <= 1.0 for s in told.share), "uncertainty.share has an entry outside 0 to 1")
     _require(told.state != 0.0, "uncertainty.state is 0, but thrust is told at a rotor state that has some")
+    drift = told.thrust_drift
+    if drift is not None:
+        _require(drift.sd >= 0.0, f"uncertainty.thrust_drift.sd is {drift.sd:g}, but a deviation has no sign")
+        fast = max(abs(drift.rate), drift.sd)
+        _require(fast <= DRIFT_MAX, f"uncertainty.thrust_drift tells {fast:g} 1/s, but no battery is empty within a second")
     matrix = np.array(told.correlation)
     even = np.allclose(matrix, matrix.T, atol=1e-9) and np.allclose(np.diag(matrix), 1.0, atol=1e-9)
     _require(bool(even), "uncertainty.correlation must be symmetric with ones on its diagonal")

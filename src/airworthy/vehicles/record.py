@@ -294,6 +294,18 @@ UNCERTAIN = {
 
 
 @dataclass(frozen=True)
+class ThrustDrift:
+    """How thrust of all rotors changes within a flight, as a battery makes it whose voltage no log tells; it is not drawn."""
+
+    rate: float
+    """Of the logarithm of thrust [1/s]; negative where it falls."""
+    sd: float
+    """Of the rate, from flight to flight [1/s]."""
+    since: float
+    """So long after take-off thrust is as recorded [s]."""
+
+
+@dataclass(frozen=True)
 class Uncertainty:
     """How sure a vehicle's values are: a normal distribution of several together, on the scales of `UNCERTAIN`.
 
@@ -317,6 +329,8 @@ class Uncertainty:
     method: str = ""
     """How it was found."""
     seed: int = 0
+    thrust_drift: ThrustDrift | None = None
+    """None: no flight told it, or the voltage tells what the battery does (`Vehicle.command_sag`)."""
 
 
 @dataclass(frozen=True)

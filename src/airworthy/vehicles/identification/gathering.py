@@ -102,6 +102,7 @@ class Gathered:
         self.segments: LogSegments = flight_segments(log, use, skip)
         if not self.segments.usable:
             raise AirworthyError(f"Log {log.name!r}: {NO_FLIGHT}.")
+        self.took_off = self.segments.flown[0].start
         self.findings = log_findings(log, self.segments)
         rest = rest_noise(log)
         self.rested = rest is not None

@@ -74,8 +74,9 @@ from airworthy.vehicles.identification.structures import (
     start_vector,
 )
 from airworthy.vehicles.identification.supply import as_supplied, refuse_unlike_supplied, with_supply
+from airworthy.vehicles.identification.thrust_drift import thrust_drift
 from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes, turn_shares
-from airworthy.vehicles.record import Vehicle
+from airworthy.vehicles.record import ThrustDrift, Vehicle
 
 __all__ = ["Refinement", "identify"]
 
@@ -200,7 +201,12 @@ def identify(
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fit_to, fit)
     gauge = motors is None and base.command_map is None and (known.vehicle is None or base.extra.get("gauge") == "nominal")
-    made = saved_vehicle(fit, values, source_of(logs, fit_to), flown, gauge, seed, name, motors, scale.source, air)
+    drift: ThrustDrift | None = None
+    if motors is None and not told["sag"]:
+        whole = [mapped_commands(g.signals, base) for g in gathered]
+        drift, falls = thrust_drift(fit, whole, [g.took_off for g in gathered])
+        notes += falls
+    made = saved_vehicle(fit, values, source_of(logs, fit_to), flown, gauge, seed, name, motors, scale.source, air, drift)
     drags, own = drag_values(air, made)
     return Identified(
         vehicle=made,

@@ -25,7 +25,7 @@ from airworthy.vehicles.identification.signals import FlightSignals
 from airworthy.vehicles.identification.sources import METHOD, motor_sources, sources_of, supply_source
 from airworthy.vehicles.identification.start import StartValues
 from airworthy.vehicles.identification.values import IdentifiedValue
-from airworthy.vehicles.record import UNCERTAIN, Uncertainty, Vehicle
+from airworthy.vehicles.record import UNCERTAIN, ThrustDrift, Uncertainty, Vehicle
 
 __all__ = ["Identified", "IdentifiedValue", "saved_vehicle", "source_of"]
 
@@ -174,6 +174,7 @@ def saved_vehicle(
     motors: MotorFit | None = None,
     scale: str = "",
     air: AirDrag | str | None = None,
+    drift: ThrustDrift | None = None,
 ) -> Vehicle:
     """Return the record that is written: values, sources, uncertainty.
 
@@ -188,6 +189,7 @@ def saved_vehicle(
         motors: What measured speeds told; None: none were followed.
         scale: Where the scale of rotor states comes from beside the logs; empty: from nowhere else.
         air: What velocities told of drag, or why they told nothing; None: there were none.
+        drift: What thrust does within a flight; None: it is not told.
 
     Raises:
         AirworthyError: What was found is no vehicle.
@@ -214,6 +216,7 @@ def saved_vehicle(
         state=parameters.state,
         method=METHOD,
         seed=seed,
+        thrust_drift=drift,
     )
     height = parameters.place(AIR)
     if isinstance(air, AirDrag):

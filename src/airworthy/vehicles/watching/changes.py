@@ -150,7 +150,7 @@ def follow(logs: Stacked, found: Sequence[Hypothesis] = ()) -> Followed:
     """
     w, count = logs.watched, len(logs)
     size = len(w.names)
-    mean, p = np.zeros(size), w.prior + w.between + w.of_log
+    mean, p = w.expected, w.prior + w.between + w.of_log
     means, covariances = np.empty((count, size)), np.empty((count, size, size))
     innovations, gains, roots = np.empty((count, size)), np.empty((count, size, size)), np.empty((count, size, size))
     noise, same = logs.noise**2 * np.eye(size), np.eye(size)
@@ -159,7 +159,7 @@ def follow(logs: Stacked, found: Sequence[Hypothesis] = ()) -> Followed:
         p = p + logs.elapsed[k] * w.wander
         if k and logs.log[k] != logs.log[k - 1]:
             # What a log has of its own is not that of the next.
-            mean, p = np.where(own, 0.0, mean), np.where(own[:, None] | own[None, :], 0.0, p)
+            mean, p = np.where(own, w.expected, mean), np.where(own[:, None] | own[None, :], 0.0, p)
             p = p + w.of_log + w.between
         for change in found:
             if change.begin == k or (change.cause.ramp and change.begin < k):

@@ -70,12 +70,13 @@ class Epochs:
         return len(self.time)
 
 
-def epochs_of(watched: Watched, flight: FlightSignals, points: Array | None = None) -> Epochs:
+def epochs_of(watched: Watched, flight: FlightSignals, took_off: float, points: Array | None = None) -> Epochs:
     """Condense a log.
 
     Args:
         watched: The vehicle, and what is followed.
         flight: Its signals and usable parts.
+        took_off: When it began [s].
         points: Deviations about which predictions are linearised, one row for each epoch, (n, values); None: the record.
 
     Raises:
@@ -95,6 +96,9 @@ def epochs_of(watched: Watched, flight: FlightSignals, points: Array | None = No
     noise = _lasting_less(errors)
     roots = _whitening(noise)
     _unheard(watched, slopes, moved / (noise**2).mean(axis=(0, 1)))
+    # A battery that empties is thrust that goes with the time in the air.
+    since = starts - took_off - watched.battery.since
+    slopes[..., watched.place("thrust_drift")] = (slopes @ watched.common) * since[:, None, None]
     errors, slopes = _whitened(roots, errors), _whitened(roots, slopes)
     weight, down = _weights(errors, slopes)
     errors, slopes = errors * weight[:, None], slopes * weight[:, None, None]

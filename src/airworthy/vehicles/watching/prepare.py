@@ -27,6 +27,8 @@ class Prepared:
 
     log: Log
     signals: FlightSignals
+    took_off: float
+    """[s]"""
     notes: tuple[str, ...]
 
     def voltage_fall(self, time: float) -> float | None:
@@ -94,4 +96,4 @@ def prepared(log: Log, vehicle: Vehicle, use: Sequence[Part] = (), skip: Sequenc
             notes.append(f"{log.name}: the order of motors is taken as the vehicle's; too few turns tell it.")
     settled = signals.settled(slowest_lag(vehicle), vehicle.command_delay)
     notes += [f"{log.name}: {said}" for said in signals.left_out(settled)]
-    return Prepared(log, mapped_commands(settled, vehicle), tuple(notes))
+    return Prepared(log, mapped_commands(settled, vehicle), segments.flown[0].start, tuple(notes))

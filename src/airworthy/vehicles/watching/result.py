@@ -156,7 +156,7 @@ class WatchedVehicle:
 
 def unit_of(name: str) -> str:
     """Return the unit of a deviation: "1" for logarithms, which are told as shares."""
-    return {"command_delay": "s", "center_x": "m", "center_y": "m"}.get(name, "1")
+    return {"command_delay": "s", "center_x": "m", "center_y": "m", "thrust_drift": "1/s"}.get(name, "1")
 
 
 def plain(name: str, value: float) -> float:

@@ -12,8 +12,9 @@
 | turn_z | angular acceleration about z that no rotor tells [rad/s^2] | |
 | force_z | bias of the accelerometer along z [m/s^2] | |
 | imu_x, imu_y | place of the inertial sensor [m] | |
+| thrust_drift | of the logarithm of all rotors' thrust, by the second: an emptying battery, as the record expects it [1/s] | |
 
-The last five are no causes of an alarm: they are followed so that nothing else takes the blame.
+The last six are no causes of an alarm: they are followed so that nothing else takes the blame.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.vehicles.identification.plant import Plant, plant_of, stacked
-from airworthy.vehicles.record import Rotor, RotorResponse, Vehicle
+from airworthy.vehicles.record import Rotor, RotorResponse, ThrustDrift, Vehicle
 
 __all__ = ["Watched"]
 
 SHARED = ("mass", "inertia", "lag", "command_delay", "center_x", "center_y", "torque")
-OF_LOG = ("turn_z", "force_z", "imu_x", "imu_y")
+OF_LOG = ("turn_z", "force_z", "imu_x", "imu_y", "thrust_drift")
 """Each log has its own."""
 LOGARITHMS = ("rotor", "mass", "inertia", "lag", "torque")
 DECLARED = {"mass": 0.02, "thrust": 0.1, "inertia": 0.2, "lag": 0.2, "command_delay": 0.004, "torque": 0.3}
@@ -79,7 +80,7 @@ class Watched:
     @cached_property
     def steps(self) -> Array:
         """Of differences, (values,)."""
-        sizes = {"command_delay": 5e-4, "turn_z": 0.5, "force_z": 0.1}
+        sizes = {"command_delay": 5e-4, "turn_z": 0.5, "force_z": 0.1, "thrust_drift": 1e-3}
         return np.array([0.005 if self.logarithm(n) else sizes.get(n, 0.01 * self.arm) for n in self.names])
 
     def plant(self, theta: Array) -> Plant:
@@ -156,7 +157,18 @@ class Watched:
         """Covariance of what each log has of its own, (values, values)."""
         lever = max(LEVER_SHARE * self.arm, 0.002)
         turn = TURN_SHARE * self.base.gravity / self.arm
-        return self._of({"turn_z": turn, "force_z": FORCE_SD, "imu_x": lever, "imu_y": lever})
+        return self._of({"turn_z": turn, "force_z": FORCE_SD, "imu_x": lever, "imu_y": lever, "thrust_drift": self.battery.sd})
+
+    @cached_property
+    def battery(self) -> ThrustDrift:
+        """What thrust does within a flight by the record; one that tells nothing of it expects nothing."""
+        told = self.base.uncertainty
+        return ThrustDrift(0.0, 0.0, 0.0) if told is None or told.thrust_drift is None else told.thrust_drift
+
+    @cached_property
+    def expected(self) -> Array:
+        """Mean of what each log has of its own, (values,)."""
+        return np.asarray(self.battery.rate * np.eye(len(self.names))[self.place("thrust_drift")])
 
     @cached_property
     def wander(self) -> Array:

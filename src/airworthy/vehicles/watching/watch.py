@@ -94,7 +94,7 @@ def watch(
     plant_of(vehicle)  # what cannot be predicted is told before any log is looked at
     watched = Watched(vehicle)
     ready = [prepared(log, vehicle, use, skip) for log in logs]
-    stacked = stacked_logs(watched, [epochs_of(watched, p.signals) for p in ready])
+    stacked = stacked_logs(watched, [epochs_of(watched, p.signals, p.took_off) for p in ready])
     say(f"{len(stacked) * EPOCH:.1f} s are watched, {stacked.noise:.2f} times the sensors' noise from second to second")
     search = _Search(stacked, threshold)
     found = search.all()
@@ -102,13 +102,16 @@ def watch(
         # Far from the record slopes are others: predictions are made anew about what was found.
         points = _points(stacked, [search.judged(found, k) for k in range(len(found))])
         parts = [points[stacked.log == k] for k in range(len(logs))]
-        stacked = stacked_logs(watched, [epochs_of(watched, p.signals, rows) for p, rows in zip(ready, parts, strict=True)])
+        stacked = stacked_logs(
+            watched, [epochs_of(watched, p.signals, p.took_off, rows) for p, rows in zip(ready, parts, strict=True)]
+        )
         search = _Search(stacked, threshold)
     judged = search.kept(found)
     drifts = sorted((_drift(stacked, j, ready) for j in judged), key=lambda d: (d.alarm_log, d.began))
     notes = [note for p in ready for note in p.notes]
     if watched.base.uncertainty is None:
         notes.append(f"{vehicle.name} tells no uncertainty: what was so from the start is judged by declared deviations.")
+    track = _track(stacked, [j.hypothesis for j in judged])
     return WatchedVehicle(
         vehicle=vehicle.name,
         logs=tuple(log.name for log in logs),
@@ -116,9 +119,9 @@ def watch(
         threshold=threshold,
         drifts=tuple(drifts),
         watchable=_watchable(stacked, threshold),
-        track=_track(stacked, [j.hypothesis for j in judged]),
+        track=track,
         noise=stacked.noise,
-        notes=tuple(notes),
+        notes=(*notes, *_battery_notes(watched, track)),
     )
 
 
@@ -345,7 +348,7 @@ def _track(stacked: Stacked, found: Sequence[Hypothesis]) -> tuple[TrackRow, ...
         if name.startswith("rotor"):
             # Beside the mean of all.
             shown[name] = single[k] - mean
-        elif name in ("lag", "command_delay", "center_x", "center_y"):
+        elif name in ("lag", "command_delay", "center_x", "center_y") or (name == "thrust_drift" and watched.battery.sd):
             shown[name] = single[k]
     matrix = np.stack(list(shown.values()))
     values = run.mean @ matrix.T
@@ -356,3 +359,17 @@ def _track(stacked: Stacked, found: Sequence[Hypothesis]) -> tuple[TrackRow, ...
         for k in range(len(stacked))
         for v, name in enumerate(shown)
     )  # fmt: skip
+
+
+def _battery_notes(watched: Watched, track: Sequence[TrackRow]) -> list[str]:
+    """Say of each log how thrust went in it, beside what the record expects of its battery."""
+    last = {row.log: row for row in track if row.name == "thrust_drift"}
+    rate, sd = 100.0 * watched.battery.rate, 100.0 * watched.battery.sd
+    notes = []
+    for log, row in last.items():
+        value, reach = 100.0 * row.value, 100.0 * NINETY * row.sd
+        notes.append(
+            f"{log}: thrust of all rotors goes by {value:+.2f} % per second ({value - reach:+.2f} to {value + reach:+.2f}), by"
+            f" the record {rate:+.2f} +-{sd:.2f}: its battery, and no drift."
+        )
+    return notes
