@@ -62,7 +62,7 @@ __all__ = [
     "RotorResponse", "SensorMount", "ThrustDrift", "Trim", "Uncertainty", "Vehicle", "VoltageChain", "WatchedVehicle",
     "WrenchNoise", "articulated", "articulated_names", "cad_inertia", "check", "control_effectiveness", "fit_bench",
     "frame_vehicle", "frozen", "hover_speed", "hover_trim", "identify", "import_urdf", "indicators", "inertia_matrix",
-    "linear_drag", "motor_prior", "named_vehicle", "pushes_sideways", "read_bench_fit", "read_vehicle", "rotor_state_for_thrust",
-    "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "two_wire_inertia", "upright", "vehicle",
-    "vehicle_names", "watch", "write_bench_fit", "write_vehicle",
+    "linear_drag", "motor_prior", "named_vehicle", "pushes_sideways", "read_bench_fit", "read_vehicle",
+    "rotor_state_for_thrust", "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "two_wire_inertia",
+    "upright", "vehicle", "vehicle_names", "watch", "write_bench_fit", "write_vehicle",
 ]  # fmt: skip
