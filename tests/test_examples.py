@@ -76,6 +76,12 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
 
 LONG = {
+    "03_thousand_drones.py",
+    "05_own_pilot.py",
+    "07_imu_allan.py",
+    "19_gradient_in_torch.py",
+    "20_mass_by_gradient.py",
+    "21_race_pilot_of_another_program.py",
     "09_sensors_in_flight.py",
     "11_pilot_that_sees.py",
     "13_train_a_splat.py",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import importlib.util
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +49,32 @@ BANNED_CALLS = {
 ALLOWED = [("core/native_kernel.py", "exec")]
 """Warp reads signatures from Python source: the kit writes it from lists of arguments, like `dataclasses` does."""
 NUMPY_RANDOM = {"default_rng", "Generator", "BitGenerator", "Philox", "PCG64", "PCG64DXSM", "SFC64", "SeedSequence"}
+
+
+@functools.lru_cache(maxsize=1)
+def parsed(source: str) -> ast.Module:
+    """The tree of a text; the last one is kept, since all checks of a file follow one another."""
+    return ast.parse(source)
+
+
+@functools.cache
+def source_findings() -> dict[str, dict[Path, Any]]:
+    """What each check says of each file of the package: every file is parsed once for all of them."""
+    checks: dict[str, Callable[[str], Any]] = {
+        "violations": violations,
+        "public_classes": public_classes,
+        "undocumented": undocumented,
+        "misnamed": misnamed,
+        "noun_docstrings": noun_docstrings,
+    }
+    found: dict[str, dict[Path, Any]] = {name: {} for name in (*checks, "room_violations")}
+    for path in SOURCES:
+        source = path.read_text(encoding="utf-8")
+        for name, check in checks.items():
+            found[name][path] = check(source)
+        if path.parent != PACKAGE:
+            found["room_violations"][path] = room_violations(source, path.relative_to(PACKAGE).parts[0])
+    return found
 
 
 def dotted(node: ast.AST) -> str:
@@ -95,7 +123,7 @@ def banned_call(name: str, call: ast.Call) -> str | None:
 
 def violations(source: str) -> list[str]:
     """`line: what` for everything banned in a source text."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     aliases = {name: full for _, name, full in imported_names(tree)}
     found = []
     for node in ast.walk(tree):
@@ -131,7 +159,7 @@ def room_of(module: str) -> str | None:
 
 def room_violations(source: str, room: str) -> list[str]:
     """Imports of a file that lead upstairs, or into the private files or names of another room."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -159,10 +187,10 @@ def report(found: dict[Path, list[str]]) -> str:
 
 
 def test_nothing_banned_in_the_source() -> None:
-    found = {path: violations(path.read_text(encoding="utf-8")) for path in SOURCES}
+    found = dict(source_findings()["violations"])
     for path, name in ALLOWED:
         (line,) = [line for line in found[PACKAGE / path] if f": {name} " in line]  # once, or the exception goes
-        found[PACKAGE / path].remove(line)
+        found[PACKAGE / path] = [other for other in found[PACKAGE / path] if other != line]
     assert not any(found.values()), report(found)
 
 
@@ -213,30 +241,35 @@ def test_the_ban_lets_pass(source: str) -> None:
 
 
 def test_rooms_import_from_lower_floors_only() -> None:
-    inside = [path for path in SOURCES if path.parent != PACKAGE]
-    found = {path: room_violations(path.read_text(encoding="utf-8"), path.relative_to(PACKAGE).parts[0]) for path in inside}
+    found = source_findings()["room_violations"]
     assert not any(found.values()), report(found)
 
 
-def doubled_classes(sources: dict[str, str]) -> dict[str, list[str]]:
-    """Public class names that more than one file of `sources` (name: text) defines, or one file twice, with the files."""
+def public_classes(source: str) -> list[str]:
+    """Names of the public classes of a text, at whatever depth."""
+    return [node.name for node in ast.walk(parsed(source)) if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+
+
+def doubled_classes(classes: dict[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Public class names that more than one file of `classes` (file: names) defines, or one file twice, with the files."""
     found: dict[str, list[str]] = {}
-    for name, source in sources.items():
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(name)
+    for file, names in classes.items():
+        for name in names:
+            found.setdefault(name, []).append(file)
     return {name: files for name, files in found.items() if len(files) > 1}
 
 
 def test_public_class_names_stand_for_one_class() -> None:
     """A name that a message or a trace shows leads to one place."""
-    doubled = doubled_classes({str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in SOURCES})
+    doubled = doubled_classes(
+        {str(path.relative_to(PACKAGE)): names for path, names in source_findings()["public_classes"].items()}
+    )
     assert doubled == {}
 
 
 def test_doubled_class_names_are_found() -> None:
     sources = {"a.py": "class Block: ...\nclass _Own: ...", "b.py": "class Block: ...\nclass _Own: ...\nclass Other: ..."}
-    assert doubled_classes(sources) == {"Block": ["a.py", "b.py"]}
+    assert doubled_classes({name: public_classes(source) for name, source in sources.items()}) == {"Block": ["a.py", "b.py"]}
 
 
 DOCUMENTED = (
@@ -269,7 +302,7 @@ def undocumented(source: str) -> list[str]:
                 if count >= 3 and text is not None and "Args:" not in text:
                     found.append(item.name)
 
-    visit(ast.parse(source))
+    visit(parsed(source))
     return found
 
 
@@ -280,15 +313,14 @@ def test_undocumented_arguments_are_found() -> None:
 
 
 def test_arguments_of_public_functions_are_documented() -> None:
-    some = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] in DOCUMENTED]
-    found = {str(path): undocumented(path.read_text(encoding="utf-8")) for path in some}
-    assert not {path: names for path, names in found.items() if names}
+    found = source_findings()["undocumented"]
+    assert not {path: names for path, names in found.items() if names and path.relative_to(PACKAGE).parts[0] in DOCUMENTED}
 
 
 def misnamed(source: str) -> dict[str, set[str]]:
     """Return arguments that a section `Args:` names and the function has not, or the other way round, by function."""
     found = {}
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
         begins = [x for x in getattr(node, "body", []) if isinstance(x, ast.FunctionDef) and x.name == "__init__"]
@@ -308,8 +340,7 @@ def test_arguments_are_documented_by_their_names() -> None:
     text = 'def f(a, b, *c):\n    """Return a sum.\n\n    Args:\n        %s: One.\n        *c: Others.\n    """\n'
     assert misnamed(text % "a, b") == {}
     assert misnamed(text % "a, word") == {"f": {"b", "word"}}
-    found = {str(path): misnamed(path.read_text(encoding="utf-8")) for path in SOURCES}
-    assert {path: names for path, names in found.items() if names} == {}
+    assert {path: names for path, names in source_findings()["misnamed"].items() if names} == {}
 
 
 NO_VERBS = frozenset(
@@ -351,7 +382,7 @@ def noun_docstrings(source: str) -> list[str]:
                 if not re.match(r"[A-Z][a-z]+(?!\w)", word) or word.strip(".,:;") in NO_VERBS:
                     found.append(f"{item.name}: {word}")
 
-    visit(ast.parse(source))
+    visit(parsed(source))
     return found
 
 
@@ -366,8 +397,7 @@ def test_docstrings_without_a_verb_are_found(text: str) -> None:
 
 def test_docstrings_of_public_functions_say_what_they_do() -> None:
     """An imperative sentence; ruff's D401 knows wrong forms of verbs, and lets a noun pass for one."""
-    found = {str(path.relative_to(PACKAGE)): noun_docstrings(path.read_text(encoding="utf-8")) for path in SOURCES}
-    assert not {path: names for path, names in found.items() if names}
+    assert not {path: names for path, names in source_findings()["noun_docstrings"].items() if names}
 
 
 def test_every_folder_is_a_room_and_says_what_it_is_for() -> None:
@@ -447,7 +477,7 @@ EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 def past_the_face(source: str) -> list[str]:
     """Imports of a text that reach past the faces: `__all__` of `airworthy` and of `airworthy.ROOM`."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             found += [a.name for a in node.names if a.name.startswith("airworthy.") and a.name.count(".") > 1]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "airworthy":
@@ -521,7 +551,9 @@ CLOCKS_READ_BY = {
 
 def clocks_read(source: str) -> list[int]:
     """Lines of a text that read a clock: `time.perf_counter()`, also under other names."""
-    tree = ast.parse(source)
+    if not re.search(r"\btime\b", source):
+        return []
+    tree = parsed(source)
     aliases = {name: full for _, name, full in imported_names(tree)}
     lines = []
     for node in ast.walk(tree):

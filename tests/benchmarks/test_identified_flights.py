@@ -127,6 +127,7 @@ def test_navigation_refuses_vehicles_that_tell_no_uncertainty(tmp_path: Path) ->
         replace(BRIEF, randomize="mass=0.1")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_evaluations_draw_the_same_vehicle_for_every_pilot_and_condition(mine: str, tmp_path: Path) -> None:
     config = EvaluateConfig(
         pilot=("mpc", "position"), vehicle=mine, course="line", conditions=("baseline", "payload"), flights=2,

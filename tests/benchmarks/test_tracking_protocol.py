@@ -443,6 +443,7 @@ def test_the_expert_succeeds_everywhere_in_the_baseline(known: dict[str, Scene],
     assert [item["ratio_flown"] for item in rows] == pytest.approx([6.9 / 1.144] * 4, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_a_flight_is_the_same_alone_and_beside_others(known: dict[str, Scene]) -> None:
     for name in ("drones", "delay:0.03"):
         alone, beside = (flown(known, name, "semi_kinematic", first=f, count=c) for f, c in ((1, 1), (0, 3)))

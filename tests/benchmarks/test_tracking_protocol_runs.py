@@ -101,6 +101,7 @@ def test_nothing_of_a_block_is_held_while_the_next_is_flown(tmp_path: Path, monk
     assert not any(held)
 
 
+@pytest.mark.slow
 def test_ten_kills_change_nothing(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fate, flown, kills, rng = Fate(), list[str](), 0, np.random.default_rng(0)
     for module, name in ((store, "write_bytes"), (block_store, "write_json"), (store, "write_flight"), (job, "fly_block")):

@@ -20,7 +20,7 @@ from airworthy.vehicles import vehicle
     ("options", "form"),
     [
         ((), "gazebo"),
-        (("--legacy",), "legacy"),
+        pytest.param(("--legacy",), "legacy", marks=pytest.mark.slow),
         (("--old",), "before_2026"),
         (("--crossed",), None),
         (("--old", "--crossed"), None),

@@ -640,6 +640,7 @@ def test_an_evaluation_tells_it_the_course(serve: Callable[..., str], tmp_path: 
     assert entry["success_rate"]["value"] == 1.0
 
 
+@pytest.mark.slow
 def test_an_evaluation_says_that_flights_of_a_program_outside_are_kept(serve: Callable[..., str], tmp_path: Path) -> None:
     """A program that was changed has the same word: its old flights would be taken for the new ones."""
     config = EvaluateConfig((serve(Along), "geometric"), course="line", conditions=("baseline",), flights=1, family=("rigid",),

@@ -375,6 +375,7 @@ def test_served_pictures_are_rendered_by_another_process_and_kept(domain: int, t
     assert any(note.startswith("front: ") for note in served.notes)
 
 
+@pytest.mark.slow
 def test_a_killed_renderer_ends_it_in_a_sentence(domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[process.PictureProcess] = []
 

@@ -85,7 +85,8 @@ def test_a_node_holds_a_place_over_dds_and_zenoh_with_the_same_bytes(node: Calla
     assert len({digest(tmp_path / str(number)) for number in range(3)}) == 1
 
 
-@pytest.mark.parametrize("kind", ["ros2", pytest.param("zenoh", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ros2", "zenoh"])
 def test_the_navigation_benchmark_flies_a_node_twice_the_same(kind: str, node: Callable[..., Any], tmp_path: Path) -> None:
     domain, port = free_domain(), free_port()
     if kind == "ros2":
@@ -108,6 +109,7 @@ def test_the_navigation_benchmark_flies_a_node_twice_the_same(kind: str, node: C
     assert traces[0][0] != traces[0][1]
 
 
+@pytest.mark.slow
 def test_an_evaluation_flies_a_node_one_flight_after_the_other(node: Callable[..., Any], tmp_path: Path) -> None:
     domain = free_domain()
     node("ros_node.py", "hover", domain)

@@ -137,6 +137,7 @@ def test_steps_go_first_where_the_system_lets_them_and_else_that_is_told(
     assert any("real-time priority" in note for note in served.notes) is not granted
 
 
+@pytest.mark.slow
 def test_sensors_come_at_their_rate(domain: int) -> None:
     config = TopicServeConfig("ros2", scene="hall", sensors=("front=base_depth_camera:depth",), rate=100.0, duration=0.5,
                               clock="scaled", factor=10.0)  # fmt: skip
@@ -146,6 +147,7 @@ def test_sensors_come_at_their_rate(domain: int) -> None:
     assert served.collisions == 0
 
 
+@pytest.mark.slow
 def test_stamps_of_samples_follow_the_clock_while_it_waits_and_begins_anew(domain: int, tmp_path: Path) -> None:
     with closing(DdsBus(domain)) as bus:
         clock = bus.subscriber("/clock", "rosgraph_msgs/msg/Clock", COMMANDS)
@@ -184,6 +186,7 @@ def test_stamps_of_samples_follow_the_clock_while_it_waits_and_begins_anew(domai
         assert set(stamps) <= ticks | {0}
 
 
+@pytest.mark.slow
 def test_the_factor_is_set_by_frames_and_told_with_the_clock(domain: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airworthy.bridges.clock.WINDOW", 0.2)
     with closing(DdsBus(domain)) as bus:

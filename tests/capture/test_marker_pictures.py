@@ -152,7 +152,8 @@ def read(images: CaptureImages, pixel: np.ndarray, off: float) -> MarkerSights:
     return MarkerSights(numbers, inward, images.intrinsics, images.position, images.attitude)
 
 
-@pytest.mark.parametrize("light", [pytest.param(None, marks=pytest.mark.slow), shadow])
+@pytest.mark.slow
+@pytest.mark.parametrize("light", [None, shadow])
 def test_corners_that_are_read_too_small_do_not_shrink_the_place(light: object) -> None:
     """A twentieth too small in every image, as small pictures are read: the scale is right by 0.5 %, and in its interval."""
     images, pixel = filmed(light=light, tilt=0.001)

@@ -146,6 +146,7 @@ def upset(plant, seed, size=1.0):
     plant.x = size * rng.uniform(-0.5, 0.5, (n, 3))
 
 
+@pytest.mark.slow
 def test_every_airframe_recovers_at_every_level():
     pairs = [(name, level) for name in vehicle_names() for level in MODES if level != "rate_thrust"]
     names = [name for name, _ in pairs]
@@ -248,6 +249,7 @@ def test_tracking_a_circle_with_and_without_feed_forward():
     assert np.all(worst[flat > 0.5] < 0.5 * worst[flat < 0.5])
 
 
+@pytest.mark.slow
 def test_pose_control_moves_and_turns_an_omnidirectional_airframe_independently():
     names = ["base_octarotor", "base_random"]
     plant = Plant(names, 0.005)

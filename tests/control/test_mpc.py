@@ -63,7 +63,9 @@ def test_the_twin_finds_them_too(published: dict[str, Array]) -> None:
     assert np.abs(found.inputs[:, 0] - published["u0"] * DOWN_INPUT).max() <= 1e-4
 
 
-@pytest.mark.parametrize("preset", sorted(MPC_PRESETS))
+@pytest.mark.parametrize(
+    "preset", [pytest.param(name, marks=pytest.mark.slow) if name == "backroom" else name for name in sorted(MPC_PRESETS)]
+)
 def test_random_problems_equal_the_twin(preset: str) -> None:
     """Each with its own drone; large offsets, so that bounds are touched."""
     config = replace(mpc_preset(preset), horizon=16)
@@ -237,6 +239,7 @@ def far(count: int, seed: int = 0) -> Array:
     return x
 
 
+@pytest.mark.slow
 def test_far_off_it_settles_at_an_optimum() -> None:
     """What Newton steps in float64 gain from there is less than a ten-thousandth; with 20 iterations it is more, and said."""
     x = far(50)

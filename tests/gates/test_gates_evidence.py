@@ -107,6 +107,7 @@ def test_errors_are_drawn_and_held_against_what_the_predictor_learnt_from() -> N
     assert row["keep_label"]["value"] == pytest.approx(1.0 / 39.0)
 
 
+@pytest.mark.slow
 def test_two_predictors_fly_the_same_draws_under_one_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(courses, "baseline_laps", lambda *_: [Lap(name, float("nan"), "", False) for name in OTHERS])
     config = GatesBenchConfig(

@@ -39,6 +39,7 @@ def _dijkstra(grid: np.ndarray, start: tuple[int, ...], goal: tuple[int, ...]) -
     )
 
 
+@pytest.mark.slow
 @given(st.tuples(*3 * [st.integers(1, 7)]), st.floats(0.0, 0.6), st.integers(0, 10_000))
 def test_as_short_as_dijkstra(shape: tuple[int, int, int], share: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -253,6 +253,7 @@ def test_frames_and_wishes() -> None:
     assert np.linalg.norm(near) <= 0.02
 
 
+@pytest.mark.slow
 def test_forests_are_flown_by_policies_and_planners(done: Trained) -> None:
     flown = fly_forests(policy_guide(read_avoid_policy(done.folder)), QUICK, 4.0, 8.0)
     again = fly_forests(policy_guide(read_avoid_policy(done.folder)), QUICK, 4.0, 8.0)

@@ -76,6 +76,7 @@ def test_figures_that_are_not_there_are_told_in_a_sentence(
     assert said.err.count("\n") <= 2
 
 
+@pytest.mark.slow
 def test_a_part_of_a_replay_that_is_gone_costs_one_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Stopped twice; the newest part goes; what comes of it is what one run gives."""
     words = ["train", "hover", "--trainer", "sac", "--vehicle", "cf2x_L250", "--hidden", "8", "--env-count", "16"]

@@ -112,6 +112,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(place, "quadrotors", lambda: [vehicle("carl"), refused])
 
 
+@pytest.mark.slow
 def test_the_program_flies_each_quadrotor_and_the_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], two: None
 ) -> None:
@@ -220,6 +221,7 @@ def test_a_killed_training_goes_on_to_the_same_bits(
     assert json.loads(json.dumps(again.figures["vehicles"])) == json.loads(json.dumps(done.figures["vehicles"]))
 
 
+@pytest.mark.slow
 def test_command_and_call_train_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str], two: None) -> None:
     given: dict[str, Any] = {"env_count": 16, "window": 20, "hidden": 16, "history": 0, "iterations": 2, "flights": 16}
     words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]

@@ -39,7 +39,7 @@ def forward(count: int, width: int, steps: int, seed: int = 0) -> Array:
     return found.astype(np.float32)
 
 
-@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("kind", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_flights_equal_their_twin_with_contact_pushes_and_new_rooms(kind: int) -> None:
     environments = shared(kind, episode_steps=20).flights
     environments.reset(5)

@@ -152,6 +152,7 @@ def _swap(folder: Path) -> None:
     write_encoder(folder, contract, other)
 
 
+@pytest.mark.slow
 def test_judged_again_the_encoder_of_a_policy_is_put_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     right, out = tmp_path / "dce", tmp_path / "r"
     for folder, seed in ((right, 0), (tmp_path / "other", 1)):

@@ -230,6 +230,7 @@ def as_it_is(flown: Rollout, one: TorchPpo) -> Rollout:
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, pytest.param({"normalize_value": True}, marks=SLOW), pytest.param({"recurrent": 8}, marks=SLOW)]
 )

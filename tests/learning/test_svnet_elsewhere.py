@@ -233,7 +233,7 @@ def test_the_runner_repeats_the_worked_example_and_says_how_long_it_takes(name: 
 
 
 @compiled
-@pytest.mark.parametrize("name", ["hp_net", "sv_grid", "sv_lite"])
+@pytest.mark.parametrize("name", ["hp_net", "sv_grid", pytest.param("sv_lite", marks=pytest.mark.slow)])
 def test_the_worked_example_in_c(name: str, tmp_path: Path) -> None:
     """The variant that is told everything, whole; and one with other scores."""
     load_runner()

@@ -217,6 +217,7 @@ def test_evaluation_shows_what_was_synthesised(wanted: Condition, known: dict[st
         assert (shown(wanted, Setting(replace(wanted, clear=0.0), "robustness", "hall", known), state, camera) != stored).any()
 
 
+@pytest.mark.slow
 def test_light_is_that_of_the_condition(known: dict[str, Scene]) -> None:
     """`--light 0.4` and the scene with 0.4 of the light: of surfaces the same to a rounding; of splats the same where the image
     at full light is no highlight, since splats hold display values, whose highlights are compressed."""

@@ -129,7 +129,8 @@ def test_images_that_are_learnt_from_are_changed_for_one_look_in_two() -> None:
     assert 160 <= counted[0] <= 240
 
 
-@pytest.mark.parametrize("name", ["sv_grid", pytest.param("sv_lite", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sv_grid", "sv_lite"])
 def test_what_was_learnt_is_what_flies(name: str) -> None:
     rng = np.random.default_rng(2)
     images = rng.integers(0, 255, (48, VIEW, VIEW, 3), np.uint8)

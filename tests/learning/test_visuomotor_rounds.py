@@ -169,6 +169,7 @@ def test_the_verdict_names_the_course_where_there_are_several() -> None:
     assert "under 'stairs, baseline, rigid'" in verdict_of(rows)[1]
 
 
+@pytest.mark.slow
 def test_how_it_is_judged_is_checked_before_anything_is_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airworthy.learning.visuomotor.run._VisuomotorFolder.train", lambda *a: pytest.fail("it began"))
     with pytest.raises(AirworthyError, match="Unknown family of dynamics 'nope'"):
@@ -198,6 +199,7 @@ def test_how_it_is_judged_is_checked_before_anything_is_learnt(tmp_path: Path, m
     assert [item.name for item in tmp_path.iterdir()] == ["wall.json"]
 
 
+@pytest.mark.slow
 def test_courses_are_looked_at_in_all_places_and_of_very_many_in_some_that_are_spread_over_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -81,7 +81,7 @@ def test_what_is_of_no_format(tmp_path: Path, data: bytes, said: str) -> None:
         read_log(tmp_path / "a.ulg")
 
 
-@pytest.mark.parametrize(("make", "header"), [(crazyflie_file, 190), (ulog_file, 1100)])
+@pytest.mark.parametrize(("make", "header"), [(crazyflie_file, 190), pytest.param(ulog_file, 1100, marks=pytest.mark.slow)])
 def test_cut_at_every_byte_of_the_header_and_a_hundred_places(tmp_path: Path, make: object, header: int) -> None:
     data, path = make(), tmp_path / "log"  # type: ignore[operator]
     counts = []

@@ -74,6 +74,7 @@ class Rising(ConeMaps):
         super().see(flight, position, yaw)
 
 
+@pytest.mark.slow
 def test_walls_that_rise_before_flights_are_looked_at_from_farther_away_and_flown_over(monkeypatch: pytest.MonkeyPatch) -> None:
     # What rises moves: who follows it gets out of its way, and sees its upper edge from there. Here nobody does.
     monkeypatch.setattr(MoversSeen, "see", lambda *_: None)

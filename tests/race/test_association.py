@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from tests.race.estimates import flights
 
 from airworthy.core.arrays import Array
@@ -45,6 +46,7 @@ def exchanged(pixel: Array, rng: np.random.Generator) -> Array:
     return given.reshape(pixel.shape)
 
 
+@pytest.mark.slow
 def test_a_filter_without_names_knows_what_one_with_them_knows() -> None:
     flown = flights(3, seed=11, seconds=6.0)
     rng = np.random.default_rng(0)

@@ -51,9 +51,10 @@ def fly(course: str, word: str = "noisy", tap: Any = None, made: Any = Short) ->
     ("word", "most", "made"),
     [
         ("noisy", 0.15, Short),
-        ("hard", 0.4, Short),
-        ("noisy", 0.15, ShortPair),
-        pytest.param("hard", 0.4, ShortPair, marks=pytest.mark.slow),
+        *(
+            pytest.param(word, most, made, marks=pytest.mark.slow)
+            for word, most, made in (("hard", 0.4, Short), ("noisy", 0.15, ShortPair), ("hard", 0.4, ShortPair))
+        ),
     ],
 )
 def test_it_knows_the_gates_that_it_has_seen(word: str, most: float, made: Any) -> None:
@@ -71,7 +72,8 @@ def test_it_knows_the_gates_that_it_has_seen(word: str, most: float, made: Any) 
     assert belief["nis"] < 5.0
 
 
-@pytest.mark.parametrize("made", [Short, pytest.param(ShortPair, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("made", [Short, ShortPair])
 def test_it_knows_nothing_but_its_sensors(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The leak test of spec/race 3: the same bytes, in another world."""
     pytest.importorskip("casadi")

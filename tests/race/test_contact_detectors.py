@@ -128,6 +128,7 @@ def ended(folder: Path) -> Array:
     return np.array([trace_of(trace, "a flight", folder).end_position[2] for block in blocks for trace in block["traces"]])
 
 
+@pytest.mark.slow
 def test_a_fall_ends_on_the_floor_or_in_it_and_folders_are_kept_apart(tmp_path: Path) -> None:
     (tmp_path / "falls.py").write_text(FALLS)
 

@@ -102,6 +102,7 @@ def test_frames_and_posts_as_obstacles() -> None:
     assert found.after(2).behind == "B"
 
 
+@pytest.mark.slow
 def test_a_plan_keeps_off_a_post_and_goes_on_from_its_middle() -> None:
     pytest.importorskip("casadi")
     model, options = RacerModel.of(KINGFISHER), RacePlanOptions(nodes=6, slew=40.0)
@@ -165,6 +166,7 @@ def test_a_row_of_gates_is_flown_and_judged() -> None:
     assert again[0].commands_sha256 == flight.commands_sha256
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("late", "bound", "states"), [(True, 0.02, 2), (True, 9.0, 1), (False, 0.02, 1)])
 def test_who_is_far_off_its_plan_plans_anew_from_where_it_is(
     monkeypatch: pytest.MonkeyPatch, late: bool, bound: float, states: int
@@ -234,6 +236,7 @@ def test_bounds_of_plans_follow_the_race() -> None:
     assert 0.106 + told.window + 0.056 < 0.2
 
 
+@pytest.mark.slow
 def test_speeds_are_bounded_everywhere_and_more_so_before_gates_that_may_stand_elsewhere() -> None:
     pytest.importorskip("casadi")
     model, race = RacerModel.of(KINGFISHER), strict_race()
@@ -281,6 +284,7 @@ def row(monkeypatch: pytest.MonkeyPatch) -> tuple[RacerModel, RacePlanOptions]:
     return model, options
 
 
+@pytest.mark.slow
 def test_where_a_guess_leads_nowhere_others_are_tried(
     row: tuple[RacerModel, RacePlanOptions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +351,7 @@ def test_who_is_right_before_a_gate_is_not_kept_off_it() -> None:
     assert "A" in [frame.name for frame, _, _ in found.blocking(0, np.array([4.9, 1.8, 2.0]), gate)]
 
 
+@pytest.mark.slow
 def test_all_of_a_way_from_right_before_a_gate_lies_in_a_cone(row: tuple[RacerModel, RacePlanOptions]) -> None:
     """Also those nodes that are not next to the gate, which may be within what is kept off its frame."""
     race = strict_race(frames=GateFrames(0.2, 0.2))
@@ -424,6 +429,7 @@ def test_what_hits_something_with_the_true_state_is_warned_of() -> None:
     assert summary_of(race, [flight], 0)["warning"] == warning_of(race, [flight])
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_not_found_says_what_it_does_not_keep() -> None:
     pytest.importorskip("casadi")
     race = strict_race(vehicle="kingfisher", frames=GateFrames())
@@ -450,6 +456,7 @@ def test_plans_keep_off_the_bars_that_the_scene_has_also_where_the_file_names_no
     assert obstacles_of(load_race("alphapilot"), 0.35, 0.2).frames == ()
 
 
+@pytest.mark.slow
 def test_a_gate_that_comes_later_is_flown_past_and_not_into() -> None:
     """A bar of B stands on the line from A to C, and the race names no frames: it ended there, with the true state."""
     pytest.importorskip("casadi")

@@ -133,6 +133,7 @@ def briefings(flown: Flights) -> tuple[RaceBriefing, RaceBriefing]:
     return replace(known, decoys=DECOYS), as_gates
 
 
+@pytest.mark.slow
 def test_a_decoy_is_a_gate_whose_place_is_known_exactly() -> None:
     """Equations agree with those of gates with a bound of 0, to rounding, and need none of their rows."""
     flown = some_flights()

@@ -113,7 +113,7 @@ def legs(race: Race) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(a, b) for (a, b), back in zip(pairwise(points), reverse[1:], strict=True) if not back]
 
 
-@pytest.mark.parametrize("first", range(0, RACES, 50))
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(50, RACES, 50))])
 def test_drawn_races_keep_their_limits(first: int) -> None:
     for seed in range(first, first + 50):
         race = random_race(seed)

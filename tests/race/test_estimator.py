@@ -219,7 +219,7 @@ def same(a: FilterState, b: FilterState, rows: Any = slice(None)) -> None:
     np.testing.assert_array_equal(a.now.covariance[rows], b.now.covariance)
 
 
-@pytest.mark.parametrize("word", ["noisy", "v3"])
+@pytest.mark.parametrize("word", [pytest.param("noisy", marks=pytest.mark.slow), "v3"])
 def test_each_flight_of_a_batch_has_the_bits_that_it_has_alone(word: str) -> None:
     flown = some_flights(word)
     filter_ = GateFilter(flown.briefing)
@@ -228,7 +228,7 @@ def test_each_flight_of_a_batch_has_the_bits_that_it_has_alone(word: str) -> Non
         same(whole, run(filter_, flown, 90, rows=slice(flight, flight + 1)), slice(flight, flight + 1))
 
 
-@pytest.mark.parametrize("late", [1, 6])
+@pytest.mark.parametrize("late", [1, pytest.param(6, marks=pytest.mark.slow)])
 def test_frames_that_come_late_give_the_bits_of_frames_in_time(late: int) -> None:
     # No tolerance: the filter goes back to the stamp and runs through the same sums in the same order.
     flown = some_flights("v3")
@@ -496,7 +496,7 @@ def band(flown: Flights, scores: Array) -> float:
     return float(np.mean((mean > low) & (mean < high)))
 
 
-@pytest.mark.parametrize("word", ["noisy", "v3"])
+@pytest.mark.parametrize("word", ["noisy", pytest.param("v3", marks=pytest.mark.slow)])
 def test_errors_are_as_large_as_the_filter_says(word: str) -> None:
     flown = flights(8, 3, word, seconds=8.0)
     scores, nis, _ = judged(flown, GateFilterOptions(pixel_factor=1.0))
@@ -506,6 +506,7 @@ def test_errors_are_as_large_as_the_filter_says(word: str) -> None:
     assert nis == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.slow
 def test_gates_are_known_to_centimetres_when_they_are_passed() -> None:
     _, _, off = judged(flights(2, 21), GateFilterOptions())
     assert np.sqrt(np.mean(off**2)) < 0.03

@@ -57,6 +57,7 @@ def solving(word: Solver) -> HorizonSolver:
     return horizon_planner(RACER, AHEAD, replace(OPTIONS.horizon, solver=word))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["native", "casadi"])
 def test_a_plan_in_flight_keeps_its_bounds_and_takes_its_looks(solver: Solver) -> None:
     planner, passages = solving(solver), range(AHEAD)

@@ -253,6 +253,7 @@ def test_a_folder_that_flies_and_says_what_it_is(tmp_path: Path, capsys: pytest.
         train_race(tmp_path, replace(FEW, stretch=1.3))
 
 
+@pytest.mark.slow
 def test_a_stopped_training_goes_on_to_the_same_file(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     whole = train_race(tmp_path / "whole", FEW, 1)
@@ -372,6 +373,7 @@ def test_the_shipped_policy_flies_the_nominal_course() -> None:
     assert all(passage.loose_time is not None for passage in flown.result.passages)
 
 
+@pytest.mark.slow
 def test_it_flies_behind_the_wall_as_in_this_process(folder: Path) -> None:
     """It falls: a policy that learnt nothing commands half of the thrust, which is more than its weight, and no turn."""
     flown: list[RaceFlight] = []

@@ -196,6 +196,7 @@ def test_only_the_critic_learns_at_first() -> None:
     assert moved == [False, False, True]
 
 
+@pytest.mark.slow
 def test_a_training_that_is_stopped_between_stages_ends_in_the_same_file(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from airworthy.race.learned.run import train_race
@@ -216,6 +217,7 @@ def test_a_training_that_is_stopped_between_stages_ends_in_the_same_file(tmp_pat
     assert "by reward" in page
 
 
+@pytest.mark.slow
 def test_it_learns_to_earn_more(course: Any) -> None:
     """Outputs of nothing are half of all thrust, twice the weight: such a policy leaves the plan upwards, flight after flight.
     After some 8,000 decisions it earns more, in flights that it did not learn from and without noise."""

@@ -146,6 +146,7 @@ def test_in_flight_who_is_round_a_gate_is_led_round_no_more(place: tuple[float, 
     assert len(problem._terms) == bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [("A", "A"), ("-A", "-A", "-A")])
 def test_laps_of_one_gate_are_planned_round_its_frame(order: tuple[str, ...]) -> None:
     """Without a way round plans hovered in the plane of the gate."""

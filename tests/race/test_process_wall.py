@@ -135,6 +135,7 @@ def test_flights_are_the_same_bytes_with_the_wall_and_without_alone_and_together
     assert "RuntimeError: enough (mine.py, line" in walled[0].reason
 
 
+@pytest.mark.slow
 def test_same_sensor_bytes_in_another_world_give_the_same_commands_through_the_wall(own: Callable[[str], str]) -> None:
     def leaks(word: str) -> bool:
         kept: dict[int, Onboard] = {}
@@ -147,6 +148,7 @@ def test_same_sensor_bytes_in_another_world_give_the_same_commands_through_the_w
     assert leaks(f"truth:{own('Short')}")
 
 
+@pytest.mark.slow
 def test_plans_are_charged_in_the_pilots_process_and_told(own: Callable[[str], str]) -> None:
     (walled,), (local,) = (fly(own("Plans"), in_process=here, charge=0.1) for here in (False, True))
     assert rows([walled]) == rows([local])
@@ -171,7 +173,7 @@ def test_plans_are_charged_in_the_pilots_process_and_told(own: Callable[[str], s
     [
         ("Dies", "its process ended with exit code 3"),
         ("Killed", "its process was killed by SIGKILL"),
-        ("Hangs", "it gave no answer in time: none within 4 s"),
+        pytest.param("Hangs", "it gave no answer in time: none within 4 s", marks=pytest.mark.slow),
         ("Babbles", "it does not speak this protocol: it began with the letters 'thru'"),
         ("NoBeginning", "KeyboardInterrupt"),
     ],
@@ -447,8 +449,8 @@ def test_commands_that_answer_an_earlier_record_are_counted_and_left_out(loopbac
         ((READY_BYTES, packed(Message("surprise"))), "it answered 'surprise'; expected 'command'"),
         ((READY_BYTES, packed(Message("failure", {"said": "no way through"}))), "no way through"),
         ((READY_BYTES, b"\x02\x00\x00\x00[]"), "the header has no kind"),
-        ((READY_BYTES, b"\x05\x00\x00\x00"), "it gave no answer in time"),
-        ((READY_BYTES,), "it gave no answer in time"),
+        pytest.param((READY_BYTES, b"\x05\x00\x00\x00"), "it gave no answer in time", marks=pytest.mark.slow),
+        pytest.param((READY_BYTES,), "it gave no answer in time", marks=pytest.mark.slow),
         ((), "it gave no answer in time"),
     ],
 )

@@ -101,6 +101,7 @@ def test_images_are_of_the_course_from_where_the_vehicle_is(single: list[Onboard
     assert not any(record.frames for record in single)
 
 
+@pytest.mark.slow
 def test_images_of_the_pair_are_those_of_the_camera_and_of_one_beside_it(single: list[Onboard]) -> None:
     one, both = single, kept(("imu", "stereo"))
     assert [record.time for record in one] == [record.time for record in both]
@@ -120,6 +121,7 @@ def test_images_of_the_pair_are_those_of_the_camera_and_of_one_beside_it(single:
     assert np.mean(np.abs(pairs[0][0].pixels.astype(int) - right.astype(int)) > 1) > 0.05
 
 
+@pytest.mark.slow
 def test_pairs_of_class_hard_come_a_frame_late() -> None:
     given = kept(("stereo",), word="hard", look_s=0.0)
     came = [(round(record.time * 960), [image.stamp for image in record.images]) for record in given if record.images]
@@ -176,7 +178,8 @@ def test_images_of_class_hard_come_a_frame_late() -> None:
     assert came == [(16, [0.0])]
 
 
-@pytest.mark.parametrize("kind", ["camera", pytest.param("stereo", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["camera", "stereo"])
 def test_images_are_the_same_bytes_through_the_wall_alone_and_together(tmp_path: Path, kind: str) -> None:
     pair = OWN.replace('"camera"', '"stereo"').replace("image.pixels[0, ::7, ::5]", "image.right[0, ::7, ::5]")
     (tmp_path / "eyes.py").write_text(OWN if kind == "camera" else pair)
@@ -206,6 +209,7 @@ def test_cameras_that_rules_or_records_have_no_place_for_are_refused() -> None:
             fly_races(RACE, ("nominal",), entry(lambda: Keeps(0.0), (kind,), 30.0), race_class())
 
 
+@pytest.mark.slow
 def test_who_names_sensors_is_given_no_others() -> None:
     """By them it stands in Table IV."""
 

@@ -164,6 +164,7 @@ _JUNK = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(["small", "lsy_3", "alphapilot"]), st.integers(0, 10_000), _JUNK)
 def test_a_value_that_is_another_makes_a_race_or_one_sentence(name: str, place: int, junk: str) -> None:
@@ -278,6 +279,7 @@ def test_words_of_a_race_are_printable() -> None:
             race_from_text(text, "small.toml")
 
 
+@pytest.mark.slow
 def test_bars_in_openings_are_those_that_a_linear_programme_finds() -> None:
     """Boxes overlap where some point lies within all their faces by more than nothing; gates turned every way."""
     rng = np.random.default_rng(4)

@@ -64,6 +64,7 @@ def config(tmp_path: Path) -> RaceBenchConfig:
     return RaceBenchConfig(pilot=own, courses="published:0-2", film_flights=2, out=str(tmp_path / "out"))
 
 
+@pytest.mark.slow
 def test_as_many_flights_are_filmed_as_were_asked_for(config: RaceBenchConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     from PIL import Image
 

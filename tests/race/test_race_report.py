@@ -193,6 +193,7 @@ class Falls:
 """
 
 
+@pytest.mark.slow
 def test_page_of_a_run_is_complete_in_itself_and_written_again_for_nothing_new(tmp_path: Path) -> None:
     (tmp_path / "falls.py").write_text(FALLS)
     config = RaceBenchConfig(pilot=f"{tmp_path / 'falls.py'}:Falls", courses="published:0-4", out=str(tmp_path / "out"))

@@ -61,7 +61,7 @@ def quad(size: float, rng: np.random.Generator) -> Array:
     return ring + rng.uniform((300.0, 300.0), (700.0, 450.0))
 
 
-@pytest.mark.parametrize("size", [40.0, 120.0, 400.0])
+@pytest.mark.parametrize("size", [40.0, *(pytest.param(size, marks=pytest.mark.slow) for size in (120.0, 400.0))])
 def test_corners_of_a_drawn_opening_are_found_to_parts_of_a_pixel(size: float) -> None:
     # A side of n crossings, each even within half a pixel, is off by 2 x 0.29 / sqrt(n) at its ends, a corner by that of two
     # sides; the shortest side is 0.6 of the size less 12 % at its ends. 3.5 deviations: 64 corners are looked at.

@@ -46,6 +46,7 @@ def fly(course: str, tap: Any = None) -> RaceFlight:
     return flown
 
 
+@pytest.mark.slow
 def test_it_passes_the_first_gate_and_knows_where_it_stands() -> None:
     BELIEFS.clear()
     both = fly_races(RACE, ("published/3", "fresh/7/0"), entry(), race_class("noisy"))
@@ -95,6 +96,7 @@ class Judged(Short):
 ERRORS: list[float] = []
 
 
+@pytest.mark.slow
 def test_it_is_as_sure_as_it_may_be() -> None:
     """NEES of its own nine errors at 960 Hz over the hardest start: expected 9. Measured: 9.6 over three flights; 600 where the
     filter takes the middle of a period and the simulator Euler's steps."""
@@ -118,6 +120,7 @@ def test_it_knows_nothing_but_its_sensors() -> None:
     assert fly("published/9").commands_sha256 != here.commands_sha256
 
 
+@pytest.mark.slow
 def test_plans_are_there_only_after_what_they_are_charged() -> None:
     """A desk that charges more than a leg takes: the pilot flies its stored plan for as long."""
     seen: list[tuple[float, float]] = []

@@ -215,6 +215,7 @@ def paid(answer: HorizonAnswer) -> float:
     return float(answer.plan.duration + OPTIONS.horizon.window_price * np.sum(answer.window_slack) + short)
 
 
+@pytest.mark.slow
 def test_plans_are_those_of_ipopt() -> None:
     """Spec/race 5.6: the same time to 0.5 %. Looks make programmes of several optima, of which either may find the better one:
     without them both find the same, and with them ours are as good on the whole, to 1 % of these five: one is 2 % dearer."""

@@ -137,6 +137,7 @@ def test_7_imu_in_flight_feels_the_force_that_acts() -> None:
     assert reading[:, :3] == pytest.approx(change, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_8_conservation() -> None:
     """Without forces, RK4 at 960 Hz, 2 s: energy and angular momentum to 1e-6 (longer and tighter in test_physics)."""
     item = replace(quiet("flightgoggles"), drag=Drag(), gravity=0.0)

@@ -167,6 +167,7 @@ def test_rejected_draws_are_those_of_the_flights_that_fly() -> None:
     assert before > 0
 
 
+@pytest.mark.slow
 def test_what_draws_cut_off_is_told() -> None:
     """Izz of a flat vehicle is near the most that a body may have: of a spread of 13 % a tenth is none."""
     craft = with_deviations(inertia_zz_ratio=0.13)

@@ -188,6 +188,7 @@ OPEN_LOOP_EXCEPTIONS = {"base_random"}
 """Its offset centre of mass needs eight unequal thrusts, whose float32 rounding leaves a moment: 3 cm in 10 s uncontrolled."""
 
 
+@pytest.mark.slow
 def test_hover_trim_of_every_vehicle() -> None:
     """Exact hover, noise off, 10 s: within 1 mm. Hover is an unstable equilibrium; this bounds trim and rounding together."""
     names = vehicle_names()

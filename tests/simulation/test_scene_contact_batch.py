@@ -152,7 +152,7 @@ def test_in_parts_and_with_delays(mode: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "times"),
     [
-        *(("freeze", 100), ("respond", 24), ("reset", 12)),
+        *(("freeze", 100), ("reset", 12)),
         *(pytest.param(mode, 100, marks=pytest.mark.slow) for mode in ("respond", "reset")),
     ],
 )

@@ -126,6 +126,7 @@ def test_steps_as_the_twin_says(mode: str, count: int, dynamic_instances: bool) 
     assert total > (100 if mode == "freeze" else 800)
 
 
+@pytest.mark.slow
 def test_company_and_threads_change_no_bit(monkeypatch: Any) -> None:
     """More threads, another order and fewer neighbours: the same bytes. However short, launches are split over the threads."""
     monkeypatch.setattr("airworthy.core.native_kernel.SPLIT_SECONDS", 0.0)

@@ -72,6 +72,7 @@ class TestMargins:
 
 
 class TestWalks:
+    @pytest.mark.slow
     def test_a_walk_is_flown_as_slowly_as_rotors_ask_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Round a block at a speed that sharp bends do not bear; what they bear is not slowed, nor a walk of nobody."""
         corners = ((-3.0, -2.0, 1.0), (3.0, -2.0, 1.0), (3.0, 2.0, 1.0), (-3.0, 2.0, 1.0))

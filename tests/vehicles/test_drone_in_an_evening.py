@@ -67,7 +67,7 @@ def blackbox_bytes(log: Log) -> bytes:
 
 @pytest.mark.parametrize(
     ("write", "name", "told"),
-    [(ulog_bytes, "flight.ulg", True), (blackbox_bytes, "flight.csv", False)],
+    [(ulog_bytes, "flight.ulg", True), pytest.param(blackbox_bytes, "flight.csv", False, marks=pytest.mark.slow)],
     ids=["px4", "betaflight"],
 )
 def test_logs_of_autopilots_lead_to_the_vehicle(write: Callable[[Log], bytes], name: str, told: bool, tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def test_the_same_logs_give_the_same_vehicle(found: Identified, flown: Log) -> N
     assert identify([flown], known(TRUTH), quick=True).vehicle == found.vehicle
 
 
+@pytest.mark.slow
 def test_rotors_that_respond_by_the_square_are_told() -> None:
     square = replace(TRUTH, square=True, lag=0.05)
     told = identify([fly(square, 20.0, excitation=Excitation(collective=4.0))], known(square), quick=True)
@@ -104,6 +105,7 @@ def test_rotors_that_respond_by_the_square_are_told() -> None:
     assert told.vehicle.rotors[0].response.rise[0] == 0.0
 
 
+@pytest.mark.slow
 def test_air_that_turns_the_vehicle_is_told_from_its_rotors() -> None:
     """Drag above the centre of mass: without it, inertia would have to explain what the air did."""
     blown = replace(TRUTH, drag=0.35, drag_height=0.012, force_delay=2)
@@ -118,6 +120,7 @@ def test_air_that_turns_the_vehicle_is_told_from_its_rotors() -> None:
     assert "its force acts 12 mm above" in told.vehicle.sources["drag"]
 
 
+@pytest.mark.slow
 def test_a_trim_that_drifts_is_neither_a_centre_of_mass_nor_an_inertia() -> None:
     """As far as a brushed quadrotor's does while its motors warm up: 0.4 rad/s^2 more in each second."""
     log = fly(replace(TRUTH, drift=0.4), 20.0)
@@ -161,6 +164,7 @@ def test_motors_in_another_order_are_found(flown: Log, found: Identified) -> Non
     assert other.vehicle == found.vehicle
 
 
+@pytest.mark.slow
 def test_rotors_that_turn_the_other_way_are_found(flown: Log) -> None:
     wrong = TRUTH.known()
     wrong = replace(wrong, rotors=tuple(replace(r, spin=-r.spin) for r in wrong.rotors))  # type: ignore[arg-type]
@@ -172,6 +176,7 @@ def test_rotors_that_turn_the_other_way_are_found(flown: Log) -> None:
 # ---- What no log told --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_yaw_izz_is_assumed_11_7() -> None:
     quiet = fly(TRUTH, 16.0, excitation=Excitation(yaw=0.0))
     told = identify([quiet], known(TRUTH), quick=True)
@@ -184,6 +189,7 @@ def test_without_yaw_izz_is_assumed_11_7() -> None:
     assert told.value("torque_ratio").sd == pytest.approx(0.5 * told.value("torque_ratio").value)
 
 
+@pytest.mark.slow
 def test_a_measured_izz_is_kept() -> None:
     quiet = fly(TRUTH, 16.0, excitation=Excitation(yaw=0.0))
     given = replace(known(TRUTH), measured={"inertia.zz": measured("2.8e-5+-1e-7", "--measured")}, free=("inertia_zz_ratio",))
@@ -211,6 +217,7 @@ def test_commands_at_19_hz_tell_no_lag_11_7(flown: Log) -> None:
     assert told.value("thrust").word == "identified"
 
 
+@pytest.mark.slow
 def test_a_constant_voltage_is_no_voltage_11_7(flown: Log) -> None:
     time = flown.stream("gyro").time
     log = replace(flown, streams=(*flown.streams, LogStream("voltage", time, np.full((len(time), 1), 3.7))))

@@ -164,6 +164,7 @@ def other(seed: int, push: float = 0.0, **changes: Any) -> FlightSignals:
     return signals(named(fly(replace(TRUTH, **changes), 10.0, seed=seed, push=push), "b"))
 
 
+@pytest.mark.slow
 def test_vehicles_that_lift_alike_and_turn_unlike_are_told(flown: Log, alike: FlightSignals) -> None:
     base = TRUTH.known()
     heavier = other(1, inertia=(1.95e-5, 2.1e-5, 3.6e-5))

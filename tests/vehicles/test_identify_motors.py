@@ -118,6 +118,7 @@ def test_a_battery_that_sags_is_no_lag(geared: Log) -> None:
     assert motors.offset == pytest.approx(0.1, abs=0.01)
 
 
+@pytest.mark.slow
 def test_one_lag_is_told_as_one() -> None:
     log = fly(replace(PLAIN, full=2500.0), 8.0)
     motors = fit_motors([signals(log)], 0.66)
@@ -130,6 +131,7 @@ def test_one_lag_is_told_as_one() -> None:
     assert square.lag == pytest.approx(0.058, rel=0.03)
 
 
+@pytest.mark.slow
 def test_speeds_that_are_wrong_are_not_followed(short: Log) -> None:
     values = short.stream("motor_speed").values.copy()
     values[:, 1] *= 0.65
@@ -167,7 +169,8 @@ def test_rise_and_fall_are_told_without_speeds() -> None:
     assert any("less is better" in note and "rise and fall apart" in note for note in told.notes)
 
 
-@pytest.mark.parametrize("fall", [None, pytest.param(0.116, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("fall", [None, 0.116])
 def test_what_it_is_like_does_not_say_how_rotors_fall(fall: float | None) -> None:
     """A record whose rotors fall twice as slowly is a start, and no more, where the flight tells both."""
     craft = replace(PLAIN, fall=fall)

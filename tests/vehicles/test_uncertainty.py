@@ -110,6 +110,7 @@ def test_values_come_back(craft: Vehicle) -> None:
     assert heavier.command_sag == craft.command_sag
 
 
+@pytest.mark.slow
 def test_draws_have_the_moments_that_were_told(craft: Vehicle) -> None:
     drawn = craft.draw(4000, 7)
     assert drawn.rejected == 0

@@ -67,6 +67,7 @@ def test_the_study_carries_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
         read_records(out)
 
 
+@pytest.mark.slow
 def test_flights_are_of_the_drawn_vehicles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pushes the truth is found: what is studied is the pushes' effect."""
     for name in ("PUSH", "PUSH_YAW", "PUSH_FORCE"):

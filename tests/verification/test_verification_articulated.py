@@ -53,7 +53,11 @@ def test_figures_without_a_reference(figures: Callable[[], Iterable[Figure]]) ->
 
 @pytest.mark.parametrize(
     "figures",
-    [articulated_flights.order_figures, articulated_flights.example_figures, articulated_flights.impact_figures],
+    [
+        pytest.param(articulated_flights.order_figures, marks=pytest.mark.slow),
+        articulated_flights.example_figures,
+        articulated_flights.impact_figures,
+    ],
     ids=["orders", "examples", "impacts"],
 )
 def test_figures_without_a_kernel(figures: Callable[[], Iterable[Figure]]) -> None:

@@ -25,6 +25,7 @@ def test_vehicles_differ() -> None:
     assert {truth.vehicle.rotor_count for truth in truths()} == {4, 6, 8}
 
 
+@pytest.mark.slow
 def test_a_wrong_dead_time_would_be_found() -> None:
     truth = truths()[0]
     mass = truth.vehicle.mass

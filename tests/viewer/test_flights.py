@@ -100,6 +100,7 @@ class TestFlight:
         assert viewer.flight is not None
         assert viewer.flight.env == 0
 
+    @pytest.mark.slow
     def test_a_learnt_policy_is_watched_as_any_pilot(self, server: Any, tmp_path: Path) -> None:
         folder = write_motor_policy(tmp_path / "hover", learnt())
         command = ["fly", "--pilot", f"policy:{folder}", "--vehicle", "tinyprop", "--course", "robustness"]

@@ -373,6 +373,7 @@ def test_a_payload_that_is_dropped(flown: Log) -> None:
     assert any("changes within a flight" in note for note in identified(log).notes)
 
 
+@pytest.mark.slow
 def test_a_propeller_between_flights_is_told(flown: Log) -> None:
     logs = (flown, replace(heavier(flown, 1.1), name="other"))
     assert any("changes between flights" in note for note in validated(*logs).notes)
@@ -452,7 +453,11 @@ def dropped(log: Log) -> Log:
 
 
 @pytest.mark.parametrize(
-    "spoil", [crashed, touched, windy, dropped, lambda log: timed(log, lambda t: np.where(t < 7, t, t - 1))]
+    "spoil",
+    [
+        *(pytest.param(spoil, marks=pytest.mark.slow) for spoil in (crashed, touched, windy, dropped)),
+        lambda log: timed(log, lambda t: np.where(t < 7, t, t - 1)),
+    ],
 )
 def test_a_fit_to_what_is_left_is_right(flown: Log, spoil: Callable[[Log], Log]) -> None:
     found = identified(spoil(flown))

@@ -91,6 +91,7 @@ def test_a_page_without_anything_held_out_says_so(found: Identified, flown: Log,
     assert "too short to hold anything out" in text
 
 
+@pytest.mark.slow
 def test_the_command_writes_it(flown: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "flown.npz"
     write_log(flown, log)

@@ -97,6 +97,7 @@ def test_a_lift_that_is_off_is_not_trusted(flown: Log) -> None:
     assert wrong.word == "do not trust"
 
 
+@pytest.mark.slow
 def test_pushes_and_a_pilot_against_them_do_not_make_a_true_vehicle_wrong() -> None:
     pushed = fly(TRUTH, 12.0, push=6.0, gyro_noise=0.02)
     found = validate_logs([pushed], record(TRUTH))

@@ -50,6 +50,7 @@ def test_skill_is_over_the_better_baseline() -> None:
     assert row.skill["vehicle, trimmed"].value == pytest.approx(0.75)
 
 
+@pytest.mark.slow
 def test_a_trim_fades() -> None:
     """What it adds to a rate about z is its integral, of which 0.4 s are left of an endless one."""
     log = fly(TRUTH, 8.0, push=3.0)
@@ -62,6 +63,7 @@ def test_a_trim_fades() -> None:
     assert np.median(added[:, late] / added[:, early]) == pytest.approx(wanted, rel=0.1)
 
 
+@pytest.mark.slow
 def test_measured_speeds_come_in_the_order_of_the_commands() -> None:
     log, vehicle = fly(TRUTH, 8.0), record(TRUTH)
     command = log.stream("motor_command")

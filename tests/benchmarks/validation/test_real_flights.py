@@ -29,6 +29,7 @@ def test_what_the_logs_are(references):
     assert references["brushless_eckart00"].calibration.lever[2] == pytest.approx(0.028, abs=0.003)
 
 
+@pytest.mark.slow
 def test_a_held_out_flight_is_predicted_better_than_by_any_published_set(references):
     cut = {name: cut_windows(references[name]) for name in BRUSHLESS_FLIGHTS}
     test = cut["brushless_eckart17"]

@@ -71,7 +71,7 @@ def test_stated_numbers_are_those_of_the_data(data_dir: Path) -> None:
         assert mine.altitude == entry["start_altitude_m"]["value"]
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name == "perlin" else name for name in ALL])
 def test_ends_are_clear_and_straight_flight_is_as_stated(name: str) -> None:
     free = 0
     for index in INDICES:
