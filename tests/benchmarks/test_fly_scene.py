@@ -140,6 +140,7 @@ def test_sensors_are_recorded_and_change_no_bit(tmp_path: Path) -> None:
     assert read_summary(tmp_path / "a")["flights"][0]["scene"] == "backroom"
 
 
+@pytest.mark.slow
 def test_the_report_shows_the_place(tmp_path: Path) -> None:
     config = FlyConfig(
         scene="obstacle_room:1",

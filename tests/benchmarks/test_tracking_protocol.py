@@ -453,6 +453,7 @@ def test_a_flight_is_the_same_alone_and_beside_others(known: dict[str, Scene]) -
         assert json_text(alone.rows) == json_text(beside.rows[1:2])  # NaN is null there, and equal
 
 
+@pytest.mark.slow
 def test_a_collision_is_seen_where_the_body_stands_off(known: dict[str, Scene]) -> None:
     def blind(tick: int, command: Any) -> Any:
         # After four seconds it stops turning and steering: it goes where it was going, and down.

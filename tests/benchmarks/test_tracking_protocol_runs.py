@@ -79,6 +79,7 @@ class Fate:
         return run
 
 
+@pytest.mark.slow
 def test_nothing_of_a_block_is_held_while_the_next_is_flown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A captured place, its renderer and a pilot's images are hundreds of megabytes a block."""
     held: list[int] = []
@@ -255,6 +256,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return config, evaluate(config, methods=[EXPERT, worse])
 
 
+@pytest.mark.slow
 def test_pilots_are_compared_flight_by_flight(pair: Any) -> None:
     _, done = pair
     differences = done.summary["against_first_pilot"]

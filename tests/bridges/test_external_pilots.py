@@ -631,6 +631,7 @@ def test_words() -> None:
     assert not is_external("px4")
 
 
+@pytest.mark.slow
 def test_an_evaluation_tells_it_the_course(serve: Callable[..., str], tmp_path: Path) -> None:
     config = EvaluateConfig((serve(Along),), course="line", conditions=("baseline",), flights=2, family=("rigid",),
                             report=False, out=tmp_path)  # fmt: skip

@@ -320,6 +320,7 @@ def arrived():
 """
 
 
+@pytest.mark.slow
 def test_a_process_of_a_pool_has_pictures_rendered_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a process may not have processes of multiprocessing, nor may a script without a main guard; warnings come back."""
     (tmp_path / "odd_settings.py").write_text(ODD)

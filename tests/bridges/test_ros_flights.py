@@ -74,6 +74,7 @@ def digest(out: Path) -> str:
     return sha256_file(out / "flight.parquet")
 
 
+@pytest.mark.slow
 def test_a_node_holds_a_place_over_dds_and_zenoh_with_the_same_bytes(node: Callable[..., Any], tmp_path: Path) -> None:
     domain, port = free_domain(), free_port()
     node("ros_node.py", "hover", domain)

@@ -58,6 +58,7 @@ def test_a_node_holds_the_vehicle_where_it_begins(node: None, tmp_path: Path) ->
     assert len(log.stream("gyro").time) == 300
 
 
+@pytest.mark.slow
 def test_it_stands_until_it_is_commanded_and_begins_anew_on_request(domain: int) -> None:
     with closing(DdsBus(domain)) as bus:
         clock = bus.subscriber("/clock", "rosgraph_msgs/msg/Clock", COMMANDS)

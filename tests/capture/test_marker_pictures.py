@@ -89,6 +89,7 @@ def test_the_picture_tells_corners_of_cells_of_a_pixel(width: float, height: flo
     assert np.abs(found.corners - corners).max() < 0.05
 
 
+@pytest.mark.slow
 def test_deviations_are_those_of_the_noise() -> None:
     """Of 30 pictures with noise the errors, made independent, have a mean square of about 1 (240 numbers)."""
     corners = square_px(24.0, 14.0, 0.4, (32.3, 24.6))

@@ -321,6 +321,7 @@ def test_parts_of_a_capture_and_what_cannot_be_one(tmp_path: Path) -> None:
         write_capture(found[:0], tmp_path / "none")
 
 
+@pytest.mark.slow
 def test_the_fox_photographs(data_dir: Path) -> None:
     """67 frames are listed, of which 17 have no file."""
     found = read_capture(data_dir / "splats" / "fox_images", width=54)

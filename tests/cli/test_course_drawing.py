@@ -104,6 +104,7 @@ def test_moved_and_led_round_are_told_apart(capsys: Output) -> None:
     assert ends.endswith("2.0 m of the walk leave no such room: its ends without room are left out.\n")
 
 
+@pytest.mark.slow
 def test_a_walk_tells_how_far_it_is_each_half_minute(place: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "TOLD_EVERY_S", 0.0)
     line = "courses draw --scene hut --walk walk --clear 0.4 --out walked.json"

@@ -105,6 +105,7 @@ def test_the_recorded_command_makes_the_same_bytes() -> None:
     assert Path("a folder/flight.parquet").read_bytes() == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamics", ["rigid", "semi_kinematic"])
 def test_several_laps_and_another_pace(dynamics: str) -> None:
     options = ("--course", "circle_8", "--laps", "2", "--slower", "0.9", "--dynamics", dynamics)

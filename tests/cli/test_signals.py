@@ -242,6 +242,7 @@ def interrupted_at(
     return codes
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_here")
 def test_interrupts_leave_the_flights_and_judge_completes_them(commands: list[Command], tmp_path: Path) -> None:
     assert len(interrupted_at(commands, tmp_path, whole_runs("--no-report"), [0.2], "--no-report")) == 1

@@ -302,6 +302,7 @@ def test_mellinger_in_si_holds_every_airframe():
     assert plant.tilt().max() < 0.02
 
 
+@pytest.mark.slow
 def test_the_firmwares_mellinger_hovers_the_crazyflie():
     """Firmware gains, motor commands and mixer at 500 Hz, with the motors' ideal map; started off the goal."""
     plant = Plant(["cf2x_L250", "cf2x_P250", "rotorpy_crazyflie"], 1 / 500)
@@ -320,6 +321,7 @@ def test_the_firmwares_mellinger_hovers_the_crazyflie():
     assert plant.tilt().max() < 0.05
 
 
+@pytest.mark.slow
 def test_the_competitions_legacy_chain_settles_1_cm_high():
     """spec/boundary_predictor 9: 34.54 g flown with a controller mass of 0.027 kg ends 1.1 cm high, before the integral.
 

@@ -112,6 +112,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 # ---- damage -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_thousand_flipped_bits_are_all_found_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kept = saved(tmp_path, 1, 2)
     rng = np.random.default_rng(7)

@@ -141,6 +141,7 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((folder / "blocks").iterdir())}
 
 
+@pytest.mark.slow
 def test_a_stopped_job_goes_on_to_the_same_bytes(
     config: GatesBenchConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

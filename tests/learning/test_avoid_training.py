@@ -193,6 +193,7 @@ def test_a_finished_training_is_judged_again(done: Trained, tmp_path: Path, monk
     assert json.loads((folder / "summary.json").read_text(encoding="utf-8")) == json.loads(json.dumps(dict(again.figures)))
 
 
+@pytest.mark.slow
 def test_the_command_trains_and_says_what_came_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = [f"--{name.replace('_', '-')}={getattr(TINY, name)}" for name in ("env_count", "window", "hidden", "place_count")]
     words = ["train", "avoid", "--iterations", "1", "--flights", "1", "--out", str(tmp_path / "run"), "--json", *small]

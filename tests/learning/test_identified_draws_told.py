@@ -37,6 +37,7 @@ def train(vehicle: str, out: Path, *more: str) -> int:
     return main(["train", "motor_track", "--vehicle", vehicle, "--trainer", "native_ppo", *TINY, "--out", str(out), *more])
 
 
+@pytest.mark.slow
 def test_a_training_tells_what_its_draws_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

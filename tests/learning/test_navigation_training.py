@@ -112,6 +112,7 @@ def test_levels_beyond_the_curriculum_are_refused_before_anything_is_learnt(tmp_
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.slow
 def test_an_encoder_is_learnt_stopped_and_read_by_a_policy(tmp_path: Path) -> None:
     short = TrainingRunOptions("cpu", 1, 1.0, minutes=1e-9)
     assert not run.train_encoder(tmp_path / "dce", ENCODER, short).finished

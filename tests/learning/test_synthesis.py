@@ -88,6 +88,7 @@ def test_several_courses_are_numbered_one_after_the_other() -> None:
     assert (starts.time <= np.array([15.0, 6.0])[starts.course]).all()
 
 
+@pytest.mark.slow
 def test_draws_are_uniform_independent_and_in_range(plan: RolloutPlan) -> None:
     starts = plan.starts(np.arange(plan.count))
     mass, force = starts.mass / 1.144, starts.force / 6.9

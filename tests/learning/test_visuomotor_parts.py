@@ -177,6 +177,7 @@ def test_what_was_learnt_is_what_flies(name: str) -> None:
     assert all(torch.equal(a, b) for a, b in zip(heads.parameters(), again.parameters(), strict=True))
 
 
+@pytest.mark.slow
 def test_heads_learn_to_tell_where_they_are_and_a_policy_does_not_carry_it() -> None:
     """Position is a linear map of what is seen: asked for it, the features that commands are made of hold it."""
     rng = np.random.default_rng(5)

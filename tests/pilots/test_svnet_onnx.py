@@ -47,6 +47,7 @@ def test_the_same_decisions(name: str, tmp_path: Path) -> None:
             np.testing.assert_allclose(found.estimate, wanted.estimate, atol=PARITY, rtol=0)
 
 
+@pytest.mark.slow
 def test_the_same_flight_over_a_thousand_ticks(tmp_path: Path) -> None:
     """Each keeps a history of its own commands: differences would grow if there were any to speak of."""
     from airworthy.pilots.svnet.onnx_runner import OnnxNetwork

@@ -86,6 +86,7 @@ def _flown(
     return planner, fly(planner, [world], mission, limit, maps=SeenMaps([world]))
 
 
+@pytest.mark.slow
 def test_a_proposal_into_a_wall_never_flies() -> None:
     """Also where nothing but the certificate stands against it; and the flight is the planner's own, to the bit."""
     planner, flown = _flown(WALL, _into_the_wall, HybridSettings(beside=100.0, loss=1000.0))

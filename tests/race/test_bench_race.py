@@ -92,6 +92,7 @@ def test_a_row_of_table_iv_says_whose_runs_it_pools() -> None:
     assert "of blind" not in ours[1]["note"]
 
 
+@pytest.mark.slow
 def test_stopped_run_goes_on_to_the_same_summary(own: str, tmp_path: Path) -> None:
     def config(folder: str, **changes: Any) -> RaceBenchConfig:
         out = str(tmp_path / folder)

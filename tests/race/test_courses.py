@@ -41,6 +41,7 @@ def test_published_courses_are_the_published_ones() -> None:
             np.testing.assert_allclose(gate.corners, published["gates"][gate.name]["corners_m"], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_boxes_of_the_halls_gates_never_overlap() -> None:
     """Of the loose test, in every course at the bounds: no position is in two gates, so nothing hangs on what then happens."""
     for course in courses_of(load_race("alphapilot"), "bounds,published,nominal"):

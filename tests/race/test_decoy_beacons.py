@@ -157,6 +157,7 @@ def test_a_decoy_is_a_gate_whose_place_is_known_exactly() -> None:
     )
 
 
+@pytest.mark.slow
 def test_errors_stay_as_large_as_the_filter_says() -> None:
     """Over two seconds of six flights: position, velocity and attitude, nine numbers each; pixels are as noisy as assumed."""
     flown = some_flights()
@@ -176,6 +177,7 @@ def test_errors_stay_as_large_as_the_filter_says() -> None:
     assert 31.0 / 6.0 < np.mean(found) < 86.0 / 6.0
 
 
+@pytest.mark.slow
 def test_exchanged_names_of_gates_and_decoys_are_matched_together() -> None:
     # Without noise, for far corners are seen within a pixel of each other.
     flown, rng = some_flights("published"), np.random.default_rng(1)

@@ -18,6 +18,7 @@ from airworthy.race.drawn import AHEAD, CLEAR, CLIMB_MAX, GATES, HEIGHTS, LEG, O
 COURSES, RACES = 300, 100
 
 
+@pytest.mark.slow
 def test_courses_lie_in_their_bounds_and_fill_them() -> None:
     race = load_race("lsy_2")
     nominal = [gate_shape(gate) for gate in race.gates]

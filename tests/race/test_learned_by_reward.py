@@ -95,6 +95,7 @@ def test_who_stands_loses_time_and_falls(course: Any) -> None:
     np.testing.assert_array_equal(result.ends.length, np.full(16, number, np.float32))
 
 
+@pytest.mark.slow
 def test_the_sum_of_progress_is_how_far_a_flight_is_along_the_plan(course: Any) -> None:
     """The expert keeps to the plan: at its pace progress is time, and what it earns is nothing but what it is smooth."""
     batch = environments(course, hold=1)

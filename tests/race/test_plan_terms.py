@@ -110,6 +110,7 @@ def test_in_flight_who_comes_back_has_been_behind(speed: float, bound: int) -> N
     assert len(problem._terms) == bound
 
 
+@pytest.mark.slow
 def test_there_and_back_is_planned_with_a_way_behind() -> None:
     """Without it the plan dipped through the plane by millimetres, which no flight does."""
     race = strict_race(order=("A", "-A"), gates=strict_race().gates[:1])
@@ -187,6 +188,7 @@ class Interrupted:
         return Solver()
 
 
+@pytest.mark.slow
 def test_a_signal_while_it_solves_is_no_guess_that_led_nowhere() -> None:
     problem = problem_of(strict_race())
     problem.ca = Interrupted()

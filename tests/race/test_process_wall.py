@@ -184,6 +184,7 @@ def test_failure_of_a_process_ends_its_flight_with_a_sentence(own: Callable[[str
     assert said in flown.reason
 
 
+@pytest.mark.slow
 def test_telemetry_that_fits_nothing_is_counted_with_its_sentence(own: Callable[[str], str]) -> None:
     (walled,), (local,) = (fly(own("Mumbles"), in_process=here) for here in (False, True))
     assert walled.telemetry_errors == local.telemetry_errors > 0
@@ -384,6 +385,7 @@ def test_example_needs_the_standard_library_and_numpy_alone() -> None:
     assert imports - set(sys.stdlib_module_names) == {"numpy"}
 
 
+@pytest.mark.slow
 def test_program_on_a_port_flies_each_course_on_a_connection_of_its_own(loopback: None) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), example().Leans) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -141,6 +141,7 @@ def test_images_of_look_and_start_are_two(monkeypatch: pytest.MonkeyPatch) -> No
     assert not np.shares_memory(first.right, second.right)
 
 
+@pytest.mark.slow
 def test_who_was_sent_home_is_rendered_no_more_images(monkeypatch: pytest.MonkeyPatch) -> None:
     """The referee hears of it up to a tenth of a second later, in which the others of the batch go on."""
     rendered = list[list[int]]()
@@ -172,6 +173,7 @@ def test_who_asks_for_no_image_has_none_rendered(monkeypatch: pytest.MonkeyPatch
     assert not any(record.frames for record in kept(("imu",)))
 
 
+@pytest.mark.slow
 def test_images_of_class_hard_come_a_frame_late() -> None:
     given = kept(("camera",), word="hard", look_s=0.0)
     came = [(round(record.time * 960), [image.stamp for image in record.images]) for record in given if record.images]

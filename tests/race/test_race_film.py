@@ -89,6 +89,7 @@ def test_as_many_flights_are_filmed_as_were_asked_for(config: RaceBenchConfig, m
     assert not done.interrupted
 
 
+@pytest.mark.slow
 def test_stopping_a_film_leaves_numbers_and_page(config: RaceBenchConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: Any, **__: Any) -> RaceFilm:
         raise KeyboardInterrupt

@@ -107,6 +107,7 @@ def test_it_is_as_sure_as_it_may_be() -> None:
     assert 2.0 < np.mean(ERRORS) < 16.0
 
 
+@pytest.mark.slow
 def test_it_knows_nothing_but_its_sensors() -> None:
     """The leak test of spec/race 3: the same bytes, in another world."""
     kept: dict[int, Onboard] = {}

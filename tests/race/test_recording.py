@@ -108,6 +108,7 @@ def test_a_trace_comes_back_from_json_and_damage_is_told() -> None:
         trace_of(content, "a flight", "block.json")
 
 
+@pytest.mark.slow
 def test_telemetry_changes_no_bit_of_a_flight_and_its_faults_end_none() -> None:
     flights = {made: fly(made, "published/3")[0] for made in (Says, Quiet, Fails)}
     assert len({flight.commands_sha256 for flight in flights.values()}) == 1

@@ -287,6 +287,7 @@ def test_a_line_search_remembers_what_it_left() -> None:
     assert not fresh._passes(0.6, 9.0, 1.0, 1.0, 1e9, 5.0)
 
 
+@pytest.mark.slow
 def test_drag_of_body_axes_has_its_own_kernel() -> None:
     p, *begun = problem(PLANS[4])
     dragged = replace(p, model=DRAGGED)
@@ -318,6 +319,7 @@ def test_looks_that_are_not_asked_for_cost_nothing() -> None:
     assert blind.plan.duration < seeing.plan.duration + 5.0 * np.sum(seeing.glance_slack)
 
 
+@pytest.mark.slow
 def test_speeds_are_capped() -> None:
     """As a supervisor asks for who slows down to a gate that it does not know: evenly, to 6.5 m/s along each axis."""
     state, gates, guess, needs = PLANS[3]

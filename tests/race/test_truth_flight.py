@@ -58,6 +58,7 @@ def test_the_nominal_course_with_the_true_state() -> None:
         assert max(abs(row["passed_s"] - row["planned_s"]) for row in table) < 0.01
 
 
+@pytest.mark.slow
 def test_the_first_gate_and_the_same_flight_alone_or_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airworthy.race.pilots.truth_flight._BEYOND", 2.1 - PLAN.duration)  # 0.15 s behind the first gate
     pair = fly_with_truth(RACE, ["nominal"] * 2, [PLAN] * 2, seed=1)

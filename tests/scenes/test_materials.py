@@ -184,6 +184,7 @@ NATURAL = [name for name in TILED if name not in (*GRAINY, "brick", "cloth", "gl
 """What is not laid to one period, nor without pattern."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NATURAL)
 def test_albedo_has_the_spectrum_of_natural_images(name: str) -> None:
     """Power per area of the frequency plane falls as frequency^-s; of photographs s is about 2 (Field 1987), here 1.5 to 3."""
@@ -192,6 +193,7 @@ def test_albedo_has_the_spectrum_of_natural_images(name: str) -> None:
     assert -3.0 <= slope <= -1.5, (name, slope)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAINY)
 def test_grains_have_flatter_spectra(name: str) -> None:
     """What stands in docs/howto/materials.md: -1 to -1.5."""

@@ -60,6 +60,7 @@ def test_noise_is_that_of_the_device_and_of_each_sensor_alone() -> None:
     assert abs(np.corrcoef(off[:, 0], again[:, 0])[0, 1]) < 0.07
 
 
+@pytest.mark.slow
 def test_what_wanders_grows_to_its_size_and_no_further() -> None:
     sensor, count = NavigationSensor("m8n"), 400
     errors = []

@@ -258,6 +258,7 @@ def test_what_cannot_hover_never_succeeds(name: str, tmp_path: Path) -> None:
     assert flight["outcome"] in ("collision", "off_course", "out_of_bounds", "diverged", "not_at_goal")
 
 
+@pytest.mark.slow
 def test_a_leaning_vehicle_flies_a_course_as_a_level_one_does(tmp_path: Path) -> None:
     errors = []
     for airframe in (RACER, LEANING["all_tilted"], LEANING["one_bent_arm"]):

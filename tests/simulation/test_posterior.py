@@ -68,6 +68,7 @@ def test_what_is_no_vehicle_is_what_records_say() -> None:
     assert 5 < sum(~sound) < 200
 
 
+@pytest.mark.slow
 def test_draws_have_the_moments_of_the_distribution() -> None:
     """Acceptance 8; 40,000, since of 66 correlations of 10,000 draws the worst is 0.03 off by chance alone."""
     craft, count = identified(), 40_000

@@ -109,6 +109,7 @@ def test_no_geometry_near_means_no_difference() -> None:
         assert plain.field(name)[free].tobytes() == met.field(name)[free].tobytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_in_parts_and_with_delays(mode: str) -> None:
     """Events that cut launches, command delays and an IMU log change no bit of flights that hit things."""

@@ -193,6 +193,7 @@ def _signed(p: Any, center: Any, half: Any) -> Any:
     return np.linalg.norm(np.maximum(q, 0.0), axis=-1) + np.minimum(q.max(-1), 0.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(boxes, points)
 def test_dense_samples_find_nothing_that_was_missed(given_boxes: Any, given_points: Any) -> None:

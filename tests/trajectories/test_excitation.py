@@ -113,6 +113,7 @@ def test_speed_bounds_lines_in_a_large_box() -> None:
     assert lines.speed == pytest.approx(3.0, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_what_has_no_room_is_left_out_and_told() -> None:
     weak = vehicle("x500")
     # Rotors that lift 5 % more than the weight: no step of 3.75 % (a quarter of 15 %) within 60 % of that.

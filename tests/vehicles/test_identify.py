@@ -157,6 +157,7 @@ def test_predictions_know_the_air_of_the_moment_before_only() -> None:
     assert not np.allclose(predict(plant, throughout).rate, predict(plant, replace(windows, fading=None)).rate)
 
 
+@pytest.mark.slow
 def test_motors_in_another_order_are_found(flown: Log, found: Identified) -> None:
     values = flown.stream("motor_command").values[:, [2, 0, 3, 1]]
     other = identify([changed(flown, "motor_command", values=values)], known(TRUTH), quick=True)

@@ -307,6 +307,7 @@ def test_full_and_empty_batteries_are_one_vehicle(flown: Log, signals: FlightSig
         refuse_unlike_supplied([full, half])
 
 
+@pytest.mark.slow
 def test_validation_takes_the_supply_along(found: Identified, flown: Log) -> None:
     ready = ready_flights([flown], found.vehicle, feed="commands")[0]
     plain = ready_flights([flown], replace(found.vehicle, command_sag=None), feed="commands")[0]

@@ -14,6 +14,9 @@ from airworthy.vehicles.identification.gradient import cost_and_gradient
 from airworthy.vehicles.identification.refine import KEPT, FitProblem, costs_of
 from airworthy.vehicles.identification.structures import start_vector
 
+pytestmark = pytest.mark.slow
+"""The identification that all of them look at takes ten seconds and more."""
+
 CRAFT = quad(
     inertia=(1.5e-5, 1.6e-5, 2.8e-5),
     center=(0.0005, -0.0003, 0.0),
@@ -81,7 +84,6 @@ def test_both_descents_find_the_same(found: Identified) -> None:
     assert all("seconds" not in row for row in told)
 
 
-@pytest.mark.slow
 def test_a_fit_by_the_gradient_alone() -> None:
     plain = replace(CRAFT, fall=None)
     told = identified(plain, 8.0, refine="gradient")
@@ -93,7 +95,6 @@ def test_a_fit_by_the_gradient_alone() -> None:
     assert told.raced == ()
 
 
-@pytest.mark.slow
 def test_measured_speeds_have_slopes(found: Identified) -> None:
     """Their lateness is one of the values, and lags play no part."""
     told = identified(replace(CRAFT, full=2500.0, speed_late=1), 6.0, refine="both")

@@ -184,6 +184,7 @@ def test_what_it_is_like_does_not_say_how_rotors_fall(fall: float | None) -> Non
     assert made.rise[0] / made.fall[0] == pytest.approx((fall or 0.058) / 0.058, rel=0.01)
 
 
+@pytest.mark.slow
 def test_what_no_flight_tells_of_the_fall_stays_as_believed() -> None:
     like = PLAIN.known()
     rotors = tuple(replace(r, response=RotorResponse.first_order(0.05, 0.1)) for r in like.rotors)

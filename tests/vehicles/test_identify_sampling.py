@@ -32,6 +32,7 @@ def test_a_normal_distribution_is_found_normal(found: Identified) -> None:
     assert np.array_equal(fit.sd[told], found.fit.sd[told])
 
 
+@pytest.mark.slow
 def test_the_seed_draws(found: Identified) -> None:
     first, again, other = (sample_fit(found.fit, seed)[1] for seed in (0, 0, 1))
     assert np.array_equal(first.ratio, again.ratio)

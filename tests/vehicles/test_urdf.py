@@ -244,6 +244,7 @@ def mutate(text: str, generator: random.Random) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 def test_a_thousand_mutated_urdfs_load_or_raise_asset_error(files: tuple[Path, Path]) -> None:
     generator = random.Random(20250102)
     loaded, messages = 0, []

@@ -93,6 +93,7 @@ def test_every_flipped_bit_of_a_contract_is_refused_in_a_sentence(network: Case,
     read()
 
 
+@pytest.mark.slow
 def test_every_entry_is_covered_and_so_are_added_and_lost_ones(network: Case) -> None:
     path, read = network
     whole = path.read_text()

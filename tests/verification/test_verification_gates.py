@@ -79,6 +79,7 @@ def test_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- the search ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_counts_of_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failed(gates.grid_figures()) == []
     assert failed(gates.segment_figures()) == []

@@ -38,6 +38,7 @@ def test_the_fit_finds_the_truth(synthetic, fitted):
     assert moment == pytest.approx(true.drag_center[2] * 0.018 / true.vehicle.inertia[0], rel=0.15)
 
 
+@pytest.mark.slow
 def test_it_predicts_what_it_was_not_fitted_to(halves, fitted):
     test = halves[1]
     ours = error_samples(predict(test, [fitted.model()]), test).rms()

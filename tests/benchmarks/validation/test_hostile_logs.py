@@ -90,6 +90,7 @@ def test_files_give_one_sentence(name: str, tmp_path: Path, capsys: pytest.Captu
     assert not (tmp_path / "out" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_ascii(flown: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "Flüg \N{AIRPLANE}.npz"
     write_log(flown, path)

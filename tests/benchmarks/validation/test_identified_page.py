@@ -14,6 +14,9 @@ from airworthy.cli.main import main
 from airworthy.logs import Log, LogSegments, Span, write_log
 from airworthy.vehicles import Identified, Known, identify
 
+pytestmark = pytest.mark.slow
+"""The identification that all of them look at takes ten seconds and more."""
+
 TRUTH = quad()
 KNOWN = Known(mass=(TRUTH.mass, 1e-4), vehicle=TRUTH.known())
 

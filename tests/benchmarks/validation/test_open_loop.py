@@ -195,6 +195,7 @@ def test_real_flights_by_the_general_path_11_10(data_dir: Path) -> None:
 # ---- Files and calls ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_call_from_python_writes_a_page(flown: Log, tmp_path: Path) -> None:
     done = aw.validate(flown, record(TRUTH), out=tmp_path / "out", windows=40)
     page = done.report().read_text("utf-8")

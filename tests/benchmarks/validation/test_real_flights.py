@@ -11,6 +11,9 @@ from airworthy.benchmarks.validation.run import imu_section, load_references
 from airworthy.benchmarks.validation.structure import STRUCTURES, predict
 from airworthy.benchmarks.validation.windows import cut_windows, join_windows
 
+pytestmark = pytest.mark.slow
+"""The identification that all of them look at takes ten seconds and more."""
+
 
 @pytest.fixture(scope="module")
 def references(data_dir):

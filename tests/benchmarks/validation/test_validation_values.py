@@ -155,6 +155,7 @@ def test_models() -> None:
     check_snapshot(FILES / "models.txt", values)
 
 
+@pytest.mark.slow
 def test_fits(cut: windows.LogWindows, monkeypatch: pytest.MonkeyPatch) -> None:
     frame, part = protocol.BRUSHLESS, cut.select(np.arange(0, len(cut), 4))
     values: dict[str, Any] = {"folds": fits.folds(cut).astype(float), "hover": fits.hover_coefficient(cut, frame.mass)}

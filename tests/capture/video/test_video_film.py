@@ -83,6 +83,7 @@ def test_every_row_of_a_rolling_shutter_has_its_own_time(room: Scene) -> None:
         assert np.abs(found[row] - expected).max() < 1e-3 * expected.max()
 
 
+@pytest.mark.slow
 def test_the_marker_is_where_the_truth_says(room: Scene, tmp_path: Path) -> None:
     pytest.importorskip("cv2")
     # Without the boxes, which stand before it.

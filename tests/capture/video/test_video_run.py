@@ -214,6 +214,7 @@ with Colmap(sys.argv[1]) as colmap:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_colmap_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
     """It was in the middle of a step, and went on for seconds, writing what nobody waited for."""

@@ -60,6 +60,7 @@ def check(name: str, folder: Path, half_width: float = 6.0) -> None:
     assert overlap(cloud, mesh) > 0.98
 
 
+@pytest.mark.slow
 def test_a_corridor_of_slabs(tmp_path: Path) -> None:
     check("sudden_drop", tmp_path)
 
