@@ -22,7 +22,7 @@ from airworthy.rendering.scattering import Lobes, turned
 from airworthy.rendering.still import DRAWS_PER_DEPTH, GLASS_MAX, MIRROR_DENSITY, ROULETTE_DEPTH, StillOptions
 from airworthy.scenes.appearance import basis
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.lights import sky_irradiance, sky_radiance
+from airworthy.scenes.lights import is_burning, sky_irradiance, sky_radiance
 from airworthy.scenes.record import PointLight, SpotLight, Sun
 from airworthy.scenes.sky.haze import haze_row, with_haze
 
@@ -275,7 +275,7 @@ def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, draw: object
             color, far = np.array(lamp.color) * lamp.irradiance, np.full(len(point), _SUN_FAR)
             along = to_light
         else:
-            of_light, color = None, np.array(lamp.color) * lamp.intensity
+            of_light, color = None, np.array(lamp.color) * lamp.intensity * is_burning(lamp, world.batch.scenes[0].sky)
             to_light, given = _arriving(lamp, point)
             place = np.broadcast_to(np.array(lamp.position), point.shape)
             if lamp.radius > 0.0:

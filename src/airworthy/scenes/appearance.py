@@ -20,7 +20,7 @@ from airworthy.scenes.lights import BakedArrays, BakedLight, baked_arrays, light
 from airworthy.scenes.record import Material, Texture
 from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, octahedral, pack
 
-__all__ = ["FACE_SIZE", "MATERIAL_MAPS", "TEXTURE_SCALES", "VERTEX_SIZE", "Appearance", "appearance_of"]
+__all__ = ["FACE_SIZE", "MATERIAL_MAPS", "OPEN_CHANNEL", "TEXTURE_SCALES", "VERTEX_SIZE", "Appearance", "appearance_of"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # What shading needs of a mesh beside its geometry, packed: vertex normals, tangents, coordinates, colours, occlusion; per
@@ -31,6 +31,9 @@ VERTEX_SIZE = 5
 FACE_SIZE = 2
 """Material of the instance, and texture repeats per metre (float bits)."""
 HAS_NORMALS, HAS_UV = 1, 2
+OPEN_CHANNEL = "open_share"
+"""Vertex channel of meshes that know how much of the light from all sides reaches them, (V,) in [0, 1]: shade between houses
+without baking, whose own finding takes its place. Still images, which find out by themselves, take no notice."""
 
 
 def mesh_flags(mesh: Mesh) -> int:
@@ -332,7 +335,7 @@ def _mesh_arrays(shapes: list[Shape]) -> tuple[NDArray[np.int32], ArrayU32, Arra
         if not isinstance(shape, Mesh):
             continue
         rows[index] = vertex, face, mesh_flags(shape), 0
-        vertices.append(packed_vertices(shape))
+        vertices.append(packed_vertices(shape, shape.channels.get(OPEN_CHANNEL)))
         faces.append(packed_faces(shape))
         vertex, face = vertex + len(vertices[-1]), face + len(faces[-1])
     blank = np.zeros((1, 1), np.uint32)

@@ -318,16 +318,28 @@ def _level(sky: Sky) -> Array:
 def light_rows(scenes: Sequence[Scene]) -> tuple[ArrayF32, NDArray[np.int32]]:
     """Return (light, LIGHT_COLUMNS), scene by scene, at least one row; and (scene, 2): where a scene's begin, how many it
     has."""
-    rows = [_row(light) for scene in scenes for light in scene.lights]
+    rows = [_row(light, is_burning(light, scene.sky)) for scene in scenes for light in scene.lights]
     counts = np.array([len(scene.lights) for scene in scenes], np.int32)
     spans = np.stack([np.cumsum(counts) - counts, counts], -1).astype(np.int32)
     return np.array(rows or [[0.0] * LIGHT_COLUMNS], np.float32), spans
 
 
-def _row(light: Light) -> list[float]:
+DUSK = 0.035
+"""Elevation of the sun below which street lamps burn [rad]: two degrees, when some 300 lx of it are left."""
+
+
+def is_burning(light: Light, sky: Sky) -> bool:
+    """Tell whether a light burns under a sky: of lamps for the night whether the sun stands low enough."""
+    if isinstance(light, Sun) or not light.from_dusk:
+        return True
+    return sky.model == "daylight" and sky.elevation < DUSK
+
+
+def _row(light: Light, burning: bool = True) -> list[float]:
     if isinstance(light, Sun):
         return [LIGHT_SUN, 0, 0, 0, *_unit(light.direction), *(c * light.irradiance for c in light.color), *[0.0] * 6]
-    strength = [c * light.intensity for c in light.color]
+    # A lamp that is out keeps its row, for lamps on actors are found by their number.
+    strength = [c * light.intensity * burning for c in light.color]
     if isinstance(light, PointLight):
         return [LIGHT_POINT, *light.position, 0, 0, -1, *strength, light.range, 0.0, 0.0, light.radius, 0.0, 0.0]
     assert isinstance(light, SpotLight)

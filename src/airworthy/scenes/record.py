@@ -218,6 +218,8 @@ class PointLight:
     """Name of the actor in whose frame the position is; empty: world."""
     radius: Annotated[float, Bound(0.0, 100.0, "m")] = field(default=0.0, metadata=LATER)
     """Of the lamp, as a disc that faces what it lights [m]: how soft its shadows are, where they can be."""
+    from_dusk: bool = field(default=False, metadata=LATER)
+    """Burns only under a sky by daylight whose sun stands low (`lights.DUSK`), as street lamps do."""
 
 
 @dataclass(frozen=True)
@@ -235,6 +237,7 @@ class SpotLight:
     range: float = 0.0
     attached: str = ""
     radius: Annotated[float, Bound(0.0, 100.0, "m")] = field(default=0.0, metadata=LATER)
+    from_dusk: bool = field(default=False, metadata=LATER)
 
 
 Light = Sun | PointLight | SpotLight

@@ -13,8 +13,8 @@ from airworthy.geometry.distance import clearance
 from airworthy.geometry.occupancy import voxelize
 from airworthy.rendering import render
 from airworthy.scenes import SceneBatch, check_scene, findings, scene, scene_digest
+from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.extent import LOOK_GAP_MAX, look_gap
-from airworthy.scenes.vegetation.dressing import dressed, has_dress
 from airworthy.scenes.viewpoints import Viewpoint, look_at
 
 BARE = scene("forest:3")

@@ -24,10 +24,10 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, write_scene
 from airworthy.scenes.carved import is_unknown_solid
 from airworthy.scenes.checking import description
+from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
 from airworthy.scenes.formats import EXPORTS, export_scene, sample_points, write_pcd, write_points_ply
 from airworthy.scenes.formats.sampling import SPACING
-from airworthy.scenes.vegetation.dressing import dressed, has_dress
 from airworthy.scenes.vegetation.kinds import Season, tree_kind, tree_kinds
 
 EXPORT_RULES = (

@@ -19,7 +19,7 @@ from airworthy.core.files import make_folder, write_bytes, write_text
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from airworthy.scenes.actors import posed
 from airworthy.scenes.formats.export import XmlElement, numbers
-from airworthy.scenes.lights import sky_radiance
+from airworthy.scenes.lights import is_burning, sky_radiance
 from airworthy.scenes.record import Instance, Material, PointLight, Scene, SpotLight, Sun, Texture
 from airworthy.scenes.texels import linear_pixels
 from airworthy.scenes.viewpoints import Viewpoint
@@ -98,7 +98,8 @@ def write_mitsuba(
     _camera(writer, view, size, samples)
     _sky(writer)
     for light in writer.scene.lights:
-        _light(writer, light, sun_angle)
+        if is_burning(light, writer.scene.sky):
+            _light(writer, light, sun_angle)
     for instance in (*writer.scene.instances, *writer.scene.looks):
         if instance.visible:
             _instance(writer, instance)

@@ -12,18 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Cylinder
 from airworthy.scenes.extent import hidden
 from airworthy.scenes.generators.seeding import generator
 from airworthy.scenes.record import Instance, Material, Scene
-from airworthy.scenes.sky.weather import under_sky, weather_named
 from airworthy.scenes.vegetation.kinds import Season, tree_kind
 from airworthy.scenes.vegetation.planting import FOLIAGE, Planting, about_up, scattered
 from airworthy.scenes.vegetation.tree import TreeForm
 from airworthy.scenes.vegetation.undergrowth import fern, grass_tuft, hedge_panel, litter
 
-__all__ = ["dressed", "has_dress"]
+__all__ = ["dressed_forest"]
 
 _KINDS = ("beech", "oak", "maple", "beech", "pine", "birch")
 """Of the trees over the trunks, in turns by chance; slender ones only over thin trunks."""
@@ -40,42 +38,22 @@ _BEYOND = 26.0
 """How far the wood reaches beyond the hedge [m]."""
 _NEAR = 8.0
 """Trees that stand farther beyond the hedge have the least detail [m]."""
-_HAZE = 0.0012
-"""Of the air among trees [1/m]: a contrast is halved after 580 m. Haze glows in shade as in the sun: more of it looks wrong."""
 
 
-def has_dress(scene: Scene) -> bool:
-    """Tell whether `dressed` knows what a scene could wear."""
-    return scene.name.partition(":")[0] == "forest" and not scene.looks
-
-
-def dressed(scene: Scene, season: Season = "summer", sky: str = "noon") -> Scene:
+def dressed_forest(scene: Scene, season: Season = "summer") -> Scene:
     """Return a forest of the benchmark with grown trees, litter, hedges of leaves and a wood around; what is hit stays.
 
     Args:
         scene: As `scene("forest:3")`.
         season: Of the leaves.
-        sky: As `weather_named` has it, with a little haze where it brings none; "": the scene's own light.
-
-    Raises:
-        AirworthyError: The scene is no forest of the benchmark, or wears looks already.
     """
-    if not has_dress(scene):
-        raise AirworthyError(
-            f"There is no dress for the scene {scene.name!r}; forests of the benchmark have one, as 'forest:3'."
-        )
     planting = Planting()
     rng = generator("dressed forest", scene.name, season)
     ground = planting.material("forest_floor")
     instances = tuple(_instance(scene, item, planting, ground, season, rng) for item in scene.instances)
     _floor(scene, planting, rng)
     _beyond(scene, planting, season, rng)
-    made = planting.joined(replace(scene, instances=instances))
-    if not sky:
-        return made
-    weather = weather_named(sky)
-    air = replace(weather.haze, density=_HAZE, height=60.0) if weather.haze.density == 0.0 else weather.haze
-    return under_sky(made, weather.sky, air)
+    return planting.joined(replace(scene, instances=instances))
 
 
 def _instance(

@@ -1,0 +1,1 @@
+"""Buildings: façades by a split grammar, their styles, what is behind windows, roofs."""

@@ -1,0 +1,59 @@
+"""Places of the benchmark as a film shows them: what is hit stays, what is seen are looks over it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airworthy.core.errors import AirworthyError
+from airworthy.scenes.record import Scene
+from airworthy.scenes.sky.weather import under_sky, weather_named
+from airworthy.scenes.vegetation.kinds import Season
+
+__all__ = ["dressed", "has_dress"]
+
+DRESSES = ("forest", "urban")
+"""Generators whose places have a dress."""
+_HAZE = 0.0012
+"""Of the air [1/m]: a contrast is halved after 580 m. Haze glows in shade as in the sun: more of it looks wrong."""
+
+
+def has_dress(scene: Scene) -> bool:
+    """Tell whether `dressed` knows what a scene could wear."""
+    return scene.name.partition(":")[0] in DRESSES and not scene.looks
+
+
+def dressed(scene: Scene, season: Season = "summer", sky: str = "noon") -> Scene:
+    """Return a place of the benchmark as a film shows it; what is hit, ranged and labelled stays, to the byte.
+
+    A forest gets grown trees, litter, hedges of leaves and a wood around; a district façades, streets and a town around.
+
+    Args:
+        scene: As `scene("forest:3")` or `scene("urban:1")`.
+        season: Of leaves, where some grow.
+        sky: As `weather_named` has it, with a little haze where it brings none; "": the scene's own light.
+
+    Raises:
+        AirworthyError: The scene has no dress, or wears looks already.
+    """
+    if not has_dress(scene):
+        raise AirworthyError(
+            f"There is no dress for the scene {scene.name!r}; forests and districts of the benchmark have one, as 'forest:3'"
+            " and 'urban:1'."
+        )
+    made = _made(scene, season)
+    if not sky:
+        return made
+    weather = weather_named(sky)
+    air = replace(weather.haze, density=_HAZE, height=60.0) if weather.haze.density == 0.0 else weather.haze
+    return under_sky(made, weather.sky, air)
+
+
+def _made(scene: Scene, season: Season) -> Scene:
+    # Each brings much that the others do not need.
+    if scene.name.startswith("urban"):
+        from airworthy.scenes.dressing.urban import dressed_urban
+
+        return dressed_urban(scene)
+    from airworthy.scenes.dressing.forest import dressed_forest
+
+    return dressed_forest(scene, season)
