@@ -176,7 +176,7 @@ def test_who_can_keep_no_limit_any_more_brakes_as_gently_as_it_may() -> None:
 def test_whoever_flies_may_hover() -> None:
     """0.8 of a thrust of 1.2 times the weight would not carry it."""
     one = np.ones(1)
-    weak = Airframes(one, 1.2 * one, 60.0 * one, 5.0 * one, 0.5 * one, 0.3 * one)
+    weak = Airframes(one, 1.2 * one, 60.0 * one, 5.0 * one, 0.5 * one, 0.3 * one, 0.0 * one)
     row = np.zeros((1, 3))
     mission = Mission(row, row + 5.0, 4.0 * one, 6.0 * one, row - 10.0, row + 10.0, np.arange(1), vehicle=weak)
     found = limits_of(mission, KnownFreeSettings())

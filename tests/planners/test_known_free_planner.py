@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.planners.known_free_cases import ConeMaps, box_world, clearance, fly, mission_of
@@ -14,6 +17,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.interface import MapSettings
 from airworthy.planners.known_free import KnownFreePlanner, KnownFreeSettings, KnownFreeState, RouteSettings
 from airworthy.planners.known_free.candidates import candidates
+from airworthy.vehicles import RotorResponse, frame_vehicle, write_vehicle
 
 START, GOAL = np.array([[1.5, 5.0, 1.2]]), np.array([[18.5, 5.0, 1.2]])
 SIZE = (20.0, 10.0, 3.0)
@@ -80,6 +84,17 @@ def test_a_route_that_climbs_from_the_start_on_begins_flat() -> None:
     """Urban 6: flights stood for good half a metre on, since no camera saw the upper edge of a body that climbs."""
     flown = fly_flights([Flight("urban", 6, "real_12")], method_of("known_free"), NavigationConfig())
     assert flown.watch.outcome[0] == "success"
+
+
+@pytest.mark.slow
+def test_slow_rotors_of_a_heavy_hexarotor_are_counted(tmp_path: Path) -> None:
+    """Lags of 0.08 and 0.1 s: it rang, and hit the ground in this maze after 19 s."""
+    base, lazy = frame_vehicle("hexa_x:0.45", 12.0), RotorResponse.first_order(0.08, 0.1)
+    file = tmp_path / "hexarotor.toml"
+    write_vehicle(replace(base, rotors=tuple(replace(rotor, response=lazy) for rotor in base.rotors)), file)
+    flights = [Flight("maze", 5, str(file)), Flight("narrow_gap", 2, str(file))]
+    flown = fly_flights(flights, method_of("known_free"), NavigationConfig())
+    assert flown.watch.outcome.tolist() == ["success"] * 2
 
 
 def test_flights_do_not_depend_on_the_batch() -> None:

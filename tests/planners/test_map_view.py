@@ -114,6 +114,8 @@ def test_a_mission_carries_what_its_vehicles_can_do() -> None:
         item.name: [getattr(airframes, item.name)[1]] for item in fields(Airframes)
     }
     assert Airframes.of([vehicle("lmf2")]).radius[0] > 0.05
+    late = replace(vehicle("lmf2"), command_delay=0.02)
+    np.testing.assert_allclose(Airframes.of([vehicle("lmf2"), late]).lag, [0.065, 0.085])
     with pytest.raises(AirworthyError, match="expected one above 0 for each"):
         Airframes.of(crafts, [0.3, 0.3])
 

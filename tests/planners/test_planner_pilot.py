@@ -19,6 +19,7 @@ from airworthy.planners.common.tracking import PlannerPilot, TakeOff
 from airworthy.planners.common.tracking_backends import (
     GENTLE_SHARE,
     INERTIA,
+    LAG_SHARE,
     MASS,
     So3State,
     backend,
@@ -32,7 +33,7 @@ from airworthy.planners.fast import FastPlanner
 from airworthy.planners.pgo import PgoPlanner
 from airworthy.planners.straight import StraightFlight
 from airworthy.simulation import Simulator, SimulatorConfig
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import RotorResponse, vehicle
 from airworthy.vehicles.trim import indicators
 
 CONFIG = SimulatorConfig(physics_rate=480.0, control_rate=100.0)
@@ -114,12 +115,30 @@ def test_published_gains_keep_their_ratios_and_are_capped_by_the_rotors() -> Non
         slow = replace(airframe, rotors=tuple(replace(rotor, response=lazy) for rotor in airframe.rotors))
         for gains, limit in (
             (so3_gains(airframe, lag_share=GENTLE_SHARE), 0.25 / rotor_lag(airframe)),
-            (so3_gains(slow), 0.5 * np.pi / rotor_lag(slow)),
+            (so3_gains(slow), LAG_SHARE / rotor_lag(slow)),
         ):
             assert gains.capped
             assert gains.frequency[0] == pytest.approx(limit)
             damping = gains.rate[0] / np.sqrt(gains.attitude[0] * airframe.inertia[0])
             assert damping == pytest.approx(free.rate[0] / np.sqrt(free.attitude[0] * INERTIA[0]))
+
+
+def test_attitude_behind_slow_rotors_rings_no_more_than_the_published_vehicle() -> None:
+    """Poles of lag s^3 + s^2 + 2 zeta w s + w^2; a dead time counts as a lag of its length."""
+    base = vehicle("virt_05")
+
+    def damping(lag: float, dead: float = 0.0) -> float:
+        lazy = RotorResponse.first_order(lag)
+        craft = replace(base, command_delay=dead, rotors=tuple(replace(rotor, response=lazy) for rotor in base.rotors))
+        gains = so3_gains(craft)
+        poles = np.roots([lag + dead, 1.0, gains.rate[0] / craft.inertia[0], gains.attitude[0] / craft.inertia[0]])
+        return float((-poles.real / np.abs(poles)).min())
+
+    published = damping(1.0 / 30.0)
+    assert published == pytest.approx(0.22, abs=0.005)
+    assert not so3_gains(base).capped
+    for lag, dead in ((0.07, 0.0), (0.15, 0.0), (0.04, 0.05)):
+        assert damping(lag, dead) == pytest.approx(published, abs=0.005)
 
 
 @pytest.mark.parametrize("name", ["real_04", "real_09"])

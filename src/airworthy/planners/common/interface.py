@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from airworthy.control import rotor_lag
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayIndex, ArrayInt, ArrayLike, ArrayU8, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
@@ -62,6 +63,8 @@ class Airframes:
     """(n,) what is left sideways while height is held, g sqrt(TWR^2 - 1) [m/s^2]; 0 for what cannot hover."""
     radius: Array
     """(n,) of the sphere that collides, or, where nobody says what does, that encloses the vehicle [m]."""
+    lag: Array
+    """(n,) of rotors behind their commands: the slowest one's time constant at hover, and the dead time before it [s]."""
 
     @classmethod
     def of(cls, vehicles: Sequence[Vehicle], radius: ArrayLike | None = None) -> Airframes:
@@ -75,11 +78,14 @@ class Airframes:
             AirworthyError: Radii do not fit.
         """
         # Indicators ask every rotor: a thousand flights of one vehicle do so once. The item is kept so that its id stays taken.
-        known = {id(item): (indicators(item), enclosing_radius(item), item) for item in vehicles}
+        known = {
+            id(item): (indicators(item), enclosing_radius(item), rotor_lag(item) + item.command_delay, item)
+            for item in vehicles
+        }
         recorded = [known[id(item)] for item in vehicles]
-        ratio = np.array([found.thrust_to_weight for found, _, _ in recorded], np.float64)
+        ratio = np.array([found.thrust_to_weight for found, *_ in recorded], np.float64)
         gravity = np.array([item.gravity for item in vehicles], np.float64)
-        size = np.array([enclosing for _, enclosing, _ in recorded], np.float64)
+        size = np.array([enclosing for _, enclosing, *_ in recorded], np.float64)
         if radius is not None:
             given = np.asarray(radius, np.float64)
             if given.shape not in ((), (len(size),)) or not (np.isfinite(given) & (given > 0.0)).all():
@@ -88,11 +94,12 @@ class Airframes:
         return cls(
             mass=np.array([item.mass for item in vehicles], np.float64),
             thrust_to_weight=ratio,
-            alpha_xy=np.array([found.alpha_xy_max for found, _, _ in recorded], np.float64),
-            alpha_z=np.array([found.alpha_z_max for found, _, _ in recorded], np.float64),
+            alpha_xy=np.array([found.alpha_xy_max for found, *_ in recorded], np.float64),
+            alpha_z=np.array([found.alpha_z_max for found, *_ in recorded], np.float64),
             # Thrust and weight make a right angle with what is left: below a ratio of 1 nothing is, instead of a NaN.
             acceleration=gravity * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0)),
             radius=size,
+            lag=np.array([lag for _, _, lag, _ in recorded], np.float64),
         )
 
     def __len__(self) -> int:

@@ -2,7 +2,8 @@
 
 Of what rotors have left beside hovering a share is planned with; the rest is the controller's. Jerk turns the thrust, which
 takes a roll acceleration: to tilt by a / g and to be at rest there takes 2 sqrt(a / (g alpha)), so that jerk is
-sqrt(a g alpha) / 2.
+sqrt(a g alpha) / 2. Rotors that are slower than those of the vehicles for which this was found begin the turn and end it by so
+much later.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ DELAY = 0.51
 """Of the thrust behind what is asked, times the cube root of the roll acceleration [s (rad/s^2)^(1/3)]: fitted to what
 flights of five vehicles, from 56 to 1083 rad/s^2, were nearest to their set-points with under the common controller: 0.15
 to 0.05 s."""
+USUAL_LAG = 1.0 / 30.0
+"""Of the rotors of those flights [s]: what shares and delay make up for; only what is beyond it is counted besides."""
 YAW_RATE = 2.2
 """Fastest turn [rad/s]."""
 
@@ -93,7 +96,10 @@ def limits_of(mission: Mission, settings: KnownFreeSettings) -> MotionLimits:
         [np.broadcast_to(mission.acceleration, count), np.full(count, settings.acceleration), SIDEWAYS * vehicle.acceleration]
     )
     acceleration = np.maximum(acceleration, LEAST_ACCELERATION)
-    jerk = np.clip(0.5 * np.sqrt(acceleration * GRAVITY * alpha), LEAST_JERK, settings.jerk)
+    late = np.maximum(vehicle.lag - USUAL_LAG, 0.0)
+    nimble = 0.5 * np.sqrt(acceleration * GRAVITY * alpha)
+    # acceleration / (turn + 2 late), where the turn takes acceleration / nimble.
+    jerk = np.clip(nimble / (1.0 + 2.0 * late * nimble / acceleration), LEAST_JERK, settings.jerk)
     return MotionLimits(
         speed=np.minimum(mission.speed, settings.speed).astype(np.float64),
         acceleration=acceleration,
@@ -103,10 +109,10 @@ def limits_of(mission: Mission, settings: KnownFreeSettings) -> MotionLimits:
         braking=BRAKING * acceleration,
         yaw_rate=np.full(count, YAW_RATE),
         yaw_acceleration=np.clip(YAW * left * vehicle.alpha_z, 0.8, 6.0),
-        delay=np.clip(DELAY / np.cbrt(np.maximum(vehicle.alpha_xy, 1.0)), 0.03, 0.2),
+        delay=np.clip(DELAY / np.cbrt(np.maximum(vehicle.alpha_xy, 1.0)), 0.03, 0.2) + late,
     )
 
 
 def _strong(count: int) -> Airframes:
     full = np.full(count, 1e3)
-    return Airframes(np.ones(count), np.full(count, 4.0), full, full, full, np.full(count, 0.3))
+    return Airframes(np.ones(count), np.full(count, 4.0), full, full, full, np.full(count, 0.3), np.zeros(count))
