@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airworthy.capture.alignment.similarity import Similarity, best_similarity, find_similarity
     from airworthy.capture.filming import FilmOptions, render_film
     from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
+    from airworthy.capture.photograph import CornerTracks, ImageStatistics, corner_tracks, image_statistics
     from airworthy.capture.places.place import CapturedPlace, PlaceOptions, made_place, write_place
     from airworthy.capture.places.place_surface import coverage_picture, depth_against_points
     from airworthy.capture.poses import CapturePoses, read_poses
@@ -36,11 +37,11 @@ else:
 
 __all__ = [
     "CAPTURE_LIMITS", "Accelerations", "AlignOptions", "Alignment", "CaptureImages", "CaptureLimits", "CapturePoses",
-    "CaptureVideoOptions", "CapturedPlace", "FilmOptions", "KnownDistance", "MarkerPose", "PlaceOptions",
-    "RenderCaptureOptions", "Similarity", "TrainOptions", "TrainResult", "VideoPlan", "VideoResult", "align_capture",
-    "aligned", "best_similarity", "capture_video", "coverage_picture", "depth_against_points", "detect_marker",
-    "detect_markers", "draw_marker", "draw_marker_sheet", "export_frames", "find_alignment", "find_all_markers",
-    "find_markers", "find_similarity", "made_place", "marker_poses", "measured_scale", "read_accelerations", "read_capture",
-    "read_poses", "render_capture", "render_film", "train_splats", "write_alignment_page", "write_capture",
-    "write_marker_sheet", "write_place",
+    "CaptureVideoOptions", "CapturedPlace", "CornerTracks", "FilmOptions", "ImageStatistics", "KnownDistance", "MarkerPose",
+    "PlaceOptions", "RenderCaptureOptions", "Similarity", "TrainOptions", "TrainResult", "VideoPlan", "VideoResult",
+    "align_capture", "aligned", "best_similarity", "capture_video", "corner_tracks", "coverage_picture",
+    "depth_against_points", "detect_marker", "detect_markers", "draw_marker", "draw_marker_sheet", "export_frames",
+    "find_alignment", "find_all_markers", "find_markers", "find_similarity", "image_statistics", "made_place",
+    "marker_poses", "measured_scale", "read_accelerations", "read_capture", "read_poses", "render_capture", "render_film",
+    "train_splats", "write_alignment_page", "write_capture", "write_marker_sheet", "write_place",
 ]  # fmt: skip
