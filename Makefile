@@ -24,7 +24,7 @@ export WARP_CACHE_PATH ?= $(CURDIR)/.warp-cache
 
 PYTEST = $(BIN)/python -m pytest $(TESTS)
 
-.PHONY: help demo test test-slow test-gpu flakes mutants bench bench-rays house validate lint format lock sbom audit docs kernels install clean
+.PHONY: help demo test test-slow test-gpu flakes mutants bench bench-rays house pictures validate lint format lock sbom audit docs kernels install clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ bench-rays: $(STAMP) ## speed of the ray caster beside Embree and Warp
 
 house: $(STAMP) ## figures of the house: files, imports, comments, what a flight loads, what a change touches
 	$(BIN)/python tools/house.py
+
+pictures: $(STAMP) ## render the pictures of README and docs anew (some minutes)
+	$(BIN)/python tools/pictures.py
 
 validate: $(STAMP) ## prediction error on real flights
 	$(BIN)/airworthy validate

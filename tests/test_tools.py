@@ -318,3 +318,31 @@ def test_rows_of_a_table_are_kept_as_they_are_flown(tmp_path: Path, capsys: pyte
     assert again.rows == kept.rows == [{"pilot": "a", "seed": 1, "x": 0.5}, {"pilot": "b", "seed": 1, "x": None}]
     assert [again.has(*key) for key in (("a", 1), ("b", 1), ("a", 2), (1, "a"))] == [True, True, False, False]
     assert "cores_used" in machine_line()
+
+
+# ---- Pictures of README and documentation -----------------------------------------------------------------------------------
+
+
+def test_pictures_that_are_listed_are_shown_and_their_commands_are_understood() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs").rglob("*.md"))
+    for entry in tool("pictures").listed():
+        assert (REPOSITORY / entry["file"]).exists()
+        assert Path(entry["file"]).name in pages
+        assert all(cell.startswith("scenes render ") for cell in entry["cells"])
+
+
+def test_cells_stand_row_by_row() -> None:
+    pictures = tool("pictures")
+    cells = [pictures.Image.new("RGB", (8, 6), (value, 0, 0)) for value in (10, 20, 30)]
+    whole = pictures.composed(cells, 2)
+    gap = pictures.GAP
+    assert whole.size == (16 + gap, 12 + gap)
+    corners = [whole.getpixel(at) for at in ((0, 0), (8 + gap, 0), (0, 6 + gap), (8 + gap, 6 + gap))]
+    assert corners == [(10, 0, 0), (20, 0, 0), (30, 0, 0), (255, 255, 255)]
+
+
+def test_a_list_of_pictures_with_an_unknown_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "list.toml"
+    path.write_text('[[pictures]]\nfile = "a.jpg"\nsize = [8, 6]\ncells = ["scenes render x"]\nrows = 2\n')
+    with pytest.raises(SystemExit, match="rows"):
+        tool("pictures").listed(path)
