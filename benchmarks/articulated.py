@@ -21,7 +21,7 @@ import numpy as np
 
 from airworthy.dynamics.articulated.batch import ArticulatedBatch
 from airworthy.vehicles import Disturbance, Vehicle, WrenchNoise, vehicle
-from airworthy.verification.mujoco_model import has_mujoco, mujoco_model, mujoco_text
+from airworthy.verification.articulated.mujoco_model import has_mujoco, mujoco_model, mujoco_text
 
 STEP = 0.002
 CAVEATS = """\

@@ -107,5 +107,5 @@ def test_programs_of_the_package_are_its_own() -> None:
         "race/wall/child.py",
         "scenes/formats/_usd_child.py",
         "simulation/warmup.py",
-        "verification/identify_coverage.py",
+        "verification/identification/coverage.py",
     }

@@ -16,7 +16,7 @@ from airworthy.dynamics.articulated.step import to_world
 from airworthy.dynamics.articulated.tree import JointTree, tree_of
 from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.vehicles import Joint, Link, RotorResponse, Vehicle, articulated
-from airworthy.verification.articulated import _quantities, conserved
+from airworthy.verification.articulated.figures import _quantities, conserved
 
 FREE = with_joints(small(), kp=0.0, kd=0.0, law="torque")
 

@@ -8,7 +8,7 @@ import pytest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.frames import from_rotation_vector
 from airworthy.logs import KINDS, Log, LogSource, LogStream
-from airworthy.logs.clock import even_clock, gyro_lag, nanoseconds, unwrapped
+from airworthy.logs.clocks.clock import even_clock, gyro_lag, nanoseconds, unwrapped
 from airworthy.logs.quality import saturated_rows, stream_quality
 
 

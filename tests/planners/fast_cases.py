@@ -9,10 +9,10 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.planners.common.interface import Mission, Motion
-from airworthy.verification.planners_worlds import CELL as H
-from airworthy.verification.planners_worlds import TICK as PERIOD
-from airworthy.verification.planners_worlds import SightMaps
-from airworthy.verification.planners_worlds import World as PillarWorld
+from airworthy.verification.planning.worlds import CELL as H
+from airworthy.verification.planning.worlds import TICK as PERIOD
+from airworthy.verification.planning.worlds import SightMaps
+from airworthy.verification.planning.worlds import World as PillarWorld
 
 __all__ = ["PERIOD", "Flown", "H", "SightMaps", "World", "fly", "forest"]
 

@@ -23,7 +23,7 @@ from airworthy.simulation.jointed.rows import held, root_below
 from airworthy.simulation.jointed.twin import JointedTwin
 from airworthy.vehicles import RotorResponse, articulated, control_effectiveness, vehicle
 from airworthy.vehicles.links import frozen
-from airworthy.verification.articulated_flights import _SEEN, _morphed, _settled
+from airworthy.verification.articulated.flights import _SEEN, _morphed, _settled
 
 RING = (np.pi / 2, 0.0) * 3
 

@@ -9,10 +9,10 @@ import pytest
 
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Drag, RotorResponse, Vehicle, frame_vehicle
-from airworthy.vehicles.identification.held_command import HeldCommand
-from airworthy.vehicles.identification.plant import plant_of
-from airworthy.vehicles.identification.predict import cut_windows, predict
-from airworthy.vehicles.identification.signals import FlightSignals, Readings
+from airworthy.vehicles.identification.prediction.held_command import HeldCommand
+from airworthy.vehicles.identification.prediction.plant import plant_of
+from airworthy.vehicles.identification.prediction.predict import cut_windows, predict
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings
 
 RATE = 500
 

@@ -11,7 +11,7 @@ from tests.vehicles.flown_logs import changed, fly, quad
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, flight_segments, read_log
 from airworthy.vehicles.identification.agreement import agreement_notes, lift_shares, refuse_orders, refuse_unlike
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals
 
 
 def signals(log: Log, name: str = "") -> FlightSignals:

@@ -18,7 +18,7 @@ from airworthy.vehicles.bench.fit import _hysteresis
 from airworthy.vehicles.bench.levels import levels_of
 from airworthy.vehicles.bench.motor_prior import against
 from airworthy.vehicles.bench.table import bench_table
-from airworthy.verification.identify_bench import StandTruth, simulated_stand
+from airworthy.verification.identification.bench import StandTruth, simulated_stand
 
 TRUTH = StandTruth()
 SPEED = "Motor Electrical Speed (RPM)"

@@ -16,10 +16,10 @@ from airworthy.logs import Log, LogStream, flight_segments, read_log
 from airworthy.vehicles import Drag, Identified, Known, check, identify, read_vehicle, write_vehicle
 from airworthy.vehicles.identification.compared import trimmed_rates
 from airworthy.vehicles.identification.known import frame_vehicle, measured
-from airworthy.vehicles.identification.plant import plant_of
-from airworthy.vehicles.identification.predict import FADING, Windows, cut_windows, predict
+from airworthy.vehicles.identification.prediction.plant import plant_of
+from airworthy.vehicles.identification.prediction.predict import FADING, Windows, cut_windows, predict
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals
 from airworthy.vehicles.identification.published import identify_published
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
 
 TRUTH = quad(inertia=(1.5e-5, 1.5e-5, 2.8e-5), center=(0.0005, -0.0003, 0.0))
 """As acceptance 5 has it: lag 58 ms, dead time 12 ms, inertia 1.5e-5."""

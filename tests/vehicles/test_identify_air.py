@@ -30,8 +30,8 @@ from airworthy.vehicles import (
 from airworthy.vehicles.identification.air_speed.drag import AirDrag, with_drag
 from airworthy.vehicles.identification.air_speed.motion import FlightMotion, flight_motion, moved_spans
 from airworthy.vehicles.identification.air_speed.problem import FlownAir, air_errors
-from airworthy.vehicles.identification.plant import plant_of
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
+from airworthy.vehicles.identification.prediction.plant import plant_of
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals
 from airworthy.vehicles.identification.supply import refuse_unlike_supplied, supply_range, with_supply
 
 TRUTH = quad(

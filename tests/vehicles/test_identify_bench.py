@@ -31,10 +31,10 @@ from airworthy.vehicles import (
 from airworthy.vehicles.bench.information import ValueInformation, bench_information, bench_speeds, combined_sd
 from airworthy.vehicles.bench.steps import BenchLag
 from airworthy.vehicles.bench.table import bench_table
+from airworthy.vehicles.identification.fitting.parameters import believed_parameters
 from airworthy.vehicles.identification.from_bench import BenchScale, bench_notes
 from airworthy.vehicles.identification.known import refuse_impossible
-from airworthy.vehicles.identification.parameters import believed_parameters
-from airworthy.verification.identify_bench import StandTruth, simulated_stand, swing_period
+from airworthy.verification.identification.bench import StandTruth, simulated_stand, swing_period
 
 FULL = 2300.0
 """Speed of a rotor at full command [rad/s]."""

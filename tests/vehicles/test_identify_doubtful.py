@@ -16,9 +16,9 @@ from airworthy.logs import Log, LogSource, flight_segments, read_log
 from airworthy.vehicles import Known, identify
 from airworthy.vehicles.identification.agreement import fitted_judges, refuse_repeated
 from airworthy.vehicles.identification.known import frame_vehicle, parts_of
-from airworthy.vehicles.identification.signals import FlightSignals, HeldCommand, Readings, flight_signals
+from airworthy.vehicles.identification.motors.wiring import wiring_of
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, HeldCommand, Readings, flight_signals
 from airworthy.vehicles.identification.turning import refuse_unlike_turns, turn_notes, turn_shares
-from airworthy.vehicles.identification.wiring import wiring_of
 
 TRUTH = quad()
 

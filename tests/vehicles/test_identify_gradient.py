@@ -9,10 +9,10 @@ import pytest
 from tests.vehicles.flown_logs import Craft, fly, quad
 
 from airworthy.vehicles import Identified, Known, identify
-from airworthy.vehicles.identification.descent import compared_descents, descend_by_gradient
-from airworthy.vehicles.identification.gradient import cost_and_gradient
-from airworthy.vehicles.identification.refine import KEPT, FitProblem, costs_of
-from airworthy.vehicles.identification.structures import start_vector
+from airworthy.vehicles.identification.fitting.descent import compared_descents, descend_by_gradient
+from airworthy.vehicles.identification.fitting.gradient import cost_and_gradient
+from airworthy.vehicles.identification.fitting.refine import KEPT, FitProblem, costs_of
+from airworthy.vehicles.identification.fitting.structures import start_vector
 
 pytestmark = pytest.mark.slow
 """The identification that all of them look at takes ten seconds and more."""

@@ -13,8 +13,8 @@ from tests.vehicles.flown_logs import Craft, changed, fly, quad
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, flight_segments, read_log
 from airworthy.vehicles import Identified, Known, Vehicle, check, identify, read_vehicle, write_vehicle
-from airworthy.vehicles.identification.measured_speeds import fit_motors
-from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals, measured_speeds
+from airworthy.vehicles.identification.motors.measured_speeds import fit_motors
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings, flight_signals, measured_speeds
 from airworthy.vehicles.record import RotorResponse
 
 PLAIN = quad(inertia=(1.5e-5, 1.5e-5, 2.8e-5), center=(0.0005, -0.0003, 0.0))

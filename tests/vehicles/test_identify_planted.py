@@ -11,12 +11,13 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import vehicle
-from airworthy.vehicles.identification import agreement, compared, importance
+from airworthy.vehicles.identification import agreement, compared
 from airworthy.vehicles.identification.agreement import LiftShare, refuse_unlike
 from airworthy.vehicles.identification.compared import TRIMS, choose_trim, nearest_vehicle
 from airworthy.vehicles.identification.excitation import word
+from airworthy.vehicles.identification.fitting import importance
+from airworthy.vehicles.identification.fitting.refine import _scatter
 from airworthy.vehicles.identification.known import frame_vehicle
-from airworthy.vehicles.identification.refine import _scatter
 from airworthy.vehicles.uncertainty import _flies, uncertain_values, with_values
 
 

@@ -12,8 +12,8 @@ import pytest
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import flight_segments, read_log
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings, flight_signals
 from airworthy.vehicles.identification.published import identify_published
-from airworthy.vehicles.identification.signals import FlightSignals, Readings, flight_signals
 
 ARM = 0.028
 POSITIONS = np.array([[ARM, -ARM, 0.0], [-ARM, -ARM, 0.0], [-ARM, ARM, 0.0], [ARM, ARM, 0.0]])

@@ -9,9 +9,9 @@ import pytest
 from tests.vehicles.flown_logs import fly, quad
 
 from airworthy.vehicles import Identified, Known, identify
-from airworthy.vehicles.identification import importance
-from airworthy.vehicles.identification.importance import sample_fit
-from airworthy.vehicles.identification.refine import FitProblem, curvature_of
+from airworthy.vehicles.identification.fitting import importance
+from airworthy.vehicles.identification.fitting.importance import sample_fit
+from airworthy.vehicles.identification.fitting.refine import FitProblem, curvature_of
 
 TRUTH = quad()
 

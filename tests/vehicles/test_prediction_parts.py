@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from airworthy.vehicles import Drag, RotorResponse, Vehicle
-from airworthy.vehicles.identification.held_command import followed
 from airworthy.vehicles.identification.known import frame_vehicle
-from airworthy.vehicles.identification.plant import distinct, picked, plant_of, stacked
-from airworthy.vehicles.identification.predict import Windows, cut_windows, predict
-from airworthy.vehicles.identification.signals import FlightSignals, HeldCommand, Readings
+from airworthy.vehicles.identification.prediction.held_command import followed
+from airworthy.vehicles.identification.prediction.plant import distinct, picked, plant_of, stacked
+from airworthy.vehicles.identification.prediction.predict import Windows, cut_windows, predict
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, HeldCommand, Readings
 
 MASS, HEIGHT, RATE = 0.027, 0.015, 500
 INERTIA = (1.5e-5, 1.8e-5, 2.9e-5)

@@ -16,7 +16,7 @@ import airworthy.verification.gates as gates
 import airworthy.verification.geometry as geometry
 import airworthy.verification.learning as learning
 import airworthy.verification.learning.trainers as trainers
-import airworthy.verification.planners as planners
+import airworthy.verification.planning.planners as planners
 import airworthy.verification.promises as promises
 import airworthy.verification.scenes as scenes
 import airworthy.verification.sensors as sensors

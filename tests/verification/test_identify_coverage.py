@@ -12,9 +12,10 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import identify
-from airworthy.verification import identify_coverage, identify_flights
-from airworthy.verification.identify_coverage import coverage_rows, coverage_table, main, read_records
-from airworthy.verification.identify_flights import drawn_quads, fly_quads
+from airworthy.verification.identification import coverage as identify_coverage
+from airworthy.verification.identification import flights as identify_flights
+from airworthy.verification.identification.coverage import coverage_rows, coverage_table, main, read_records
+from airworthy.verification.identification.flights import drawn_quads, fly_quads
 
 
 def record(error: float, sd: float = 1.0, share: float = 0.9) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from tests.verification.conftest import Compare
 
-import airworthy.verification.navigation as navigation
-import airworthy.verification.planners as planners
-import airworthy.verification.planners_costs as planners_costs
-import airworthy.verification.planners_maps as planners_maps
-import airworthy.verification.planners_worlds as planners_worlds
-from airworthy.verification.planners_worlds import SightMaps, World, follow, forest, mission_of, signed_distances
+import airworthy.verification.planning.costs as planners_costs
+import airworthy.verification.planning.maps as planners_maps
+import airworthy.verification.planning.navigation as navigation
+import airworthy.verification.planning.planners as planners
+import airworthy.verification.planning.worlds as planners_worlds
+from airworthy.verification.planning.worlds import SightMaps, World, follow, forest, mission_of, signed_distances
 
 MODULES = (navigation, planners, planners_costs, planners_maps, planners_worlds)
 PLACE = World((6.0, 4.0, 2.0), np.array([[0.0, 0.5, 0.4], [1.5, -1.0, 0.3]]), (-1.5, -0.5, 0.7))

@@ -9,8 +9,9 @@ import pytest
 from airworthy.cli.verify import GROUPS, LEFT_OUT
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import vehicle
-from airworthy.verification import articulated, articulated_flights
-from airworthy.verification.mujoco_model import has_mujoco, mujoco_text
+from airworthy.verification.articulated import figures as articulated
+from airworthy.verification.articulated import flights as articulated_flights
+from airworthy.verification.articulated.mujoco_model import has_mujoco, mujoco_text
 from airworthy.verification.published import Figure
 
 NEEDS_MUJOCO = pytest.mark.skipif(not has_mujoco(), reason="the package mujoco is not installed")

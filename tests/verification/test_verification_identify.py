@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from airworthy.vehicles import Known, identify
-from airworthy.verification import identify as figures
-from airworthy.verification.identify import identify_figures, misses
-from airworthy.verification.identify_truths import RATE, flown, truths
+from airworthy.verification.identification import figures
+from airworthy.verification.identification.figures import identify_figures, misses
+from airworthy.verification.identification.truths import RATE, flown, truths
 
 
 @pytest.mark.slow

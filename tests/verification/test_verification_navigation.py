@@ -11,7 +11,7 @@ import pytest
 
 from airworthy.benchmarks.navigation import Benchmarked
 from airworthy.evaluation.statistics import Estimate
-from airworthy.verification import navigation
+from airworthy.verification.planning import navigation
 from airworthy.verification.published import Figure, zero
 
 

@@ -16,7 +16,10 @@ from airworthy.planners.fast import costs as fast
 from airworthy.planners.mapping import CellMaps, LocalMaps
 from airworthy.planners.navrl.network import SHAPES, Network
 from airworthy.planners.navrl.shield import Verdict
-from airworthy.verification import planners, planners_costs, planners_maps, planners_worlds
+from airworthy.verification.planning import costs as planners_costs
+from airworthy.verification.planning import maps as planners_maps
+from airworthy.verification.planning import planners
+from airworthy.verification.planning import worlds as planners_worlds
 from airworthy.verification.published import Figure, zero
 
 

@@ -36,8 +36,8 @@ from airworthy.vehicles import (
 from airworthy.vehicles.bench.fit import bench_of
 from airworthy.vehicles.identification.cad import cad_inertia
 from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured, parts_of
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals
 from airworthy.vehicles.identification.published import PublishedFit, identify_published
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
 
 DESCRIPTION = (
     "Identify a vehicle from the logs of its flights: thrust, motor lag, dead time, inertia, centre of mass, each with its"

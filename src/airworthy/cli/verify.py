@@ -23,10 +23,10 @@ from airworthy.verification import (
     sensor_figures,
     splat_figures,
 )
-from airworthy.verification.articulated import articulated_figures, articulated_left_out
+from airworthy.verification.articulated.figures import articulated_figures, articulated_left_out
 from airworthy.verification.capture import marker_figures
 from airworthy.verification.gates import gate_figures, gates_left_out
-from airworthy.verification.identify import identify_figures
+from airworthy.verification.identification.figures import identify_figures
 from airworthy.verification.learning import sousvide_figures, sousvide_left_out
 from airworthy.verification.learning.trainers import learning_figures, learning_left_out
 

@@ -8,17 +8,17 @@ from airworthy.core.faces import lazy_names
 if TYPE_CHECKING:
     from airworthy.logs.advice import rate_advice
     from airworthy.logs.checks import LogCheck, log_checks
-    from airworthy.logs.clock import even_clock
+    from airworthy.logs.clocks.clock import even_clock
+    from airworthy.logs.clocks.kinematics import integrate_gyro
+    from airworthy.logs.clocks.stream_clock import ClockFit, clock_fit, on_gyro_clock
     from airworthy.logs.excitation import LogFinding, log_findings
-    from airworthy.logs.guessing import guess_mapping
-    from airworthy.logs.kinematics import integrate_gyro
+    from airworthy.logs.guessing.mappings import guess_mapping
     from airworthy.logs.message_reading import mcap_messages
-    from airworthy.logs.motor_columns import MotorOrder, motor_order
+    from airworthy.logs.motors.columns import MotorOrder, motor_order
     from airworthy.logs.quality import StreamQuality
     from airworthy.logs.reading import ReadOptions, read_log, table_of
     from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
     from airworthy.logs.segments import LogSegments, Span, flight_segments
-    from airworthy.logs.stream_clock import ClockFit, clock_fit, on_gyro_clock
     from airworthy.logs.writing.outputs import refuse_input
     from airworthy.logs.writing.writers import write_log
 else:

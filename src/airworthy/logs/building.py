@@ -12,7 +12,7 @@ from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AssetError
 from airworthy.core.files import harmless, sha256
 from airworthy.core.frames import flu_enu, normalize
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.logs.record import KINDS, Log, LogEvent, LogSource, LogStream, LowPass, RawSeries, RotorGeometry
 
 LOG_BYTES_MAX = 1 << 30

@@ -13,12 +13,12 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, normalize, rotate, to_rotation_vector
-from airworthy.logs.clock import gyro_lag
-from airworthy.logs.kinematics import integrate_gyro
+from airworthy.logs.clocks.clock import gyro_lag
+from airworthy.logs.clocks.kinematics import integrate_gyro
+from airworthy.logs.clocks.stream_clock import ascending, clock_fit
 from airworthy.logs.quality import REST_RATE
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.segments import FITTED, command_at, flight_segments
-from airworthy.logs.stream_clock import ascending, clock_fit
 
 REST_TIME = 1.0
 """Shortest rest that counts [s]."""

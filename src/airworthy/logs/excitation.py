@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.logs.advice import NEAR, RATES, rate_hint
-from airworthy.logs.motor_speeds import speed_faults
+from airworthy.logs.motors.speeds import speed_faults
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.segments import LogSegments
 from airworthy.logs.units import STANDARD_GRAVITY

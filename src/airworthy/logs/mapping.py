@@ -21,7 +21,7 @@ from airworthy.core.files import read_toml
 from airworthy.core.frames import FRAMES, from_euler
 from airworthy.core.table_schema import TableSchema
 from airworthy.logs.building import Found, LogDraft, table
-from airworthy.logs.clock import TIME_UNITS, nanoseconds
+from airworthy.logs.clocks.clock import TIME_UNITS, nanoseconds
 from airworthy.logs.record import KINDS, STAMPS
 from airworthy.logs.units import DEGREE, UNITS
 

@@ -9,7 +9,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import slerp
-from airworthy.logs.kinematics import integrate_gyro
+from airworthy.logs.clocks.kinematics import integrate_gyro
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.writing.pairing import beside
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
-    from airworthy.verification.articulated import articulated_figures, articulated_left_out
+    from airworthy.verification.articulated.figures import articulated_figures, articulated_left_out
     from airworthy.verification.capture import marker_figures
     from airworthy.verification.contact import contact_figures
     from airworthy.verification.flightgoggles import flightgoggles_figures
     from airworthy.verification.gates import gate_figures, gates_left_out
     from airworthy.verification.geometry import geometry_figures
-    from airworthy.verification.identify import identify_figures
+    from airworthy.verification.identification.figures import identify_figures
     from airworthy.verification.learning import sousvide_figures, sousvide_left_out
     from airworthy.verification.learning.trainers import learning_figures, learning_left_out
-    from airworthy.verification.navigation import navigation_figures, navigation_left_out
+    from airworthy.verification.planning.navigation import navigation_figures, navigation_left_out
     from airworthy.verification.promises import promise_figures
     from airworthy.verification.published import Figure, published_figures
     from airworthy.verification.scenes import scene_figures

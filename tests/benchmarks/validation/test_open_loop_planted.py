@@ -15,8 +15,8 @@ from airworthy.benchmarks.validation.open_loop.judgement import SLOPE_TIME, _row
 from airworthy.benchmarks.validation.open_loop.prediction import TRIM, batch_windows, open_loop
 from airworthy.core.frames import to_rotation_vector
 from airworthy.logs import LogStream
-from airworthy.vehicles.identification.predict import STEP
-from airworthy.vehicles.identification.signals import Readings
+from airworthy.vehicles.identification.prediction.predict import STEP
+from airworthy.vehicles.identification.prediction.signals import Readings
 
 
 def test_constant_acceleration_turns_by_half_of_it_times_the_square_of_time() -> None:

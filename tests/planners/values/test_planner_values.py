@@ -14,7 +14,7 @@ from airworthy.planners import EgoPlanner, FastPlanner, Oracle, PgoPlanner, Stra
 from airworthy.planners.common.interface import Mission, Motion
 from airworthy.planners.mapping import maps_of_cells
 from airworthy.planners.sampling_expert import MAP_SETTINGS, SamplingExpert, SamplingSettings
-from airworthy.verification.planners_worlds import SightMaps, World
+from airworthy.verification.planning.worlds import SightMaps, World
 
 FILE = Path(__file__).parent / "snapshots" / "planners.txt"
 SIZE = (20.0, 10.0, 3.0)

@@ -17,7 +17,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogStream, even_clock, read_log
-from airworthy.logs.stream_clock import ascending
+from airworthy.logs.clocks.stream_clock import ascending
 
 CAPTURE_RATE = 100.0
 """Poses per second of the capture system, by which the logger's clock is corrected."""

@@ -16,7 +16,7 @@ from airworthy.bridges.ros.messages import PREFIX, RosMessage, stamp_of
 from airworthy.bridges.ros.types import ABORT_TIMES, FRAME_TIMES
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import mcap_messages
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 
 __all__ = [
     "ABORTS_TOPIC",

@@ -39,7 +39,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_json
 from airworthy.core.schema import Bound, check_fields
 from airworthy.geometry.distance import clearance
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.logs.writing.mcap_writer import McapWriter
 from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.build import make_sensor

@@ -17,7 +17,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import rotate_inverse
 from airworthy.core.random import Stream, flight_key, normals, uniforms
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.simulation import Imu
 
 __all__ = ["GRAVITY", "InertialSeries", "simulated_imu"]

@@ -26,7 +26,7 @@ from airworthy.core.jobs.progress import progress
 from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.geometry.distance import clearance
 from airworthy.logs import Log, ReadOptions, read_log
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.logs.writing.outputs import refuse_input
 from airworthy.logs.writing.pairing import beside
 from airworthy.optics.tone import to_8bit

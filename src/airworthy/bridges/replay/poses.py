@@ -14,7 +14,7 @@ from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import read_text
 from airworthy.core.frames import from_matrix, multiply, normalize, rotate, slerp, yaw_of
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.writing.pairing import beside
 

@@ -19,7 +19,7 @@ from airworthy.bridges.ros import messages
 from airworthy.bridges.ros.messages import RosMessage
 from airworthy.bridges.ros.types import ros_types
 from airworthy.core.errors import AirworthyError
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.logs.writing.mcap_writer import McapWriter
 from airworthy.scenes import SceneBatch
 from airworthy.sensors.devices import Device

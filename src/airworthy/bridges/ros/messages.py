@@ -17,7 +17,7 @@ from airworthy.bridges.ros.types import IR_MARKERS
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import camera_attitude, rotate_inverse
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
 from airworthy.scenes import Beacon

@@ -16,7 +16,7 @@ from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import unknown_name
 from airworthy.core.files import harmless
 from airworthy.logs.building import Found, LogDraft, table
-from airworthy.logs.clock import nanoseconds, unwrapped
+from airworthy.logs.clocks.clock import nanoseconds, unwrapped
 from airworthy.logs.readers.columns import text_columns
 from airworthy.logs.units import DEGREE, RPM, STANDARD_GRAVITY
 

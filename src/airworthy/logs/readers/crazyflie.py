@@ -18,7 +18,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.files import shown
 from airworthy.logs.building import LARGE_BYTES, FileContent, Found, LogDraft, table
-from airworthy.logs.clock import unwrapped
+from airworthy.logs.clocks.clock import unwrapped
 from airworthy.logs.cursor import ByteCursor, EndOfData
 from airworthy.logs.gathering import gathered
 from airworthy.logs.units import DEGREE, RPM, STANDARD_GRAVITY

@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.files import parse_json, read_json, read_toml
 from airworthy.logs.building import Found, LogDraft, table
-from airworthy.logs.clock import NS, nanoseconds
+from airworthy.logs.clocks.clock import NS, nanoseconds
 from airworthy.logs.readers.columns import parquet_columns
 from airworthy.logs.readers.crazyflie import crazyflie_streams
 from airworthy.logs.record import KINDS, STAMPS, LowPass, RotorGeometry

@@ -10,7 +10,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.frames import from_wxyz
 from airworthy.logs.building import Found, LogDraft, table
-from airworthy.logs.clock import nanoseconds
+from airworthy.logs.clocks.clock import nanoseconds
 from airworthy.logs.readers.columns import text_columns
 
 _TUM_LINE = re.compile(rb"[ \t]*[-+\d.eE]+([ \t]+[-+\d.eE]+){7}[ \t]*\r?\n?")

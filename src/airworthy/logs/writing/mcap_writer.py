@@ -15,7 +15,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.logs.readers.mcap import CHANNEL, CHUNK, DATA_END, MAGIC, MESSAGE, SCHEMA
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.ros_types import schema_text

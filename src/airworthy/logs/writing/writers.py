@@ -15,7 +15,7 @@ from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import write_bytes
 from airworthy.core.table_schema import toml_key, toml_string
-from airworthy.logs.clock import NS
+from airworthy.logs.clocks.clock import NS
 from airworthy.logs.readers.own import GEOMETRY_ARRAYS, NPZ_HEAD
 from airworthy.logs.reading import ReadOptions, read_log
 from airworthy.logs.record import KINDS, Log, LogStream

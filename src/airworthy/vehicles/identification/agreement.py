@@ -15,7 +15,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256
 from airworthy.logs import Log
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 
 __all__ = ["LiftShare", "agreement_notes", "fitted_judges", "lift_shares", "refuse_orders", "refuse_repeated", "refuse_unlike"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.vehicles.identification.known import with_mass
-from airworthy.vehicles.identification.plant import Plant, plant_of
-from airworthy.vehicles.identification.predict import (
+from airworthy.vehicles.identification.prediction.plant import Plant, plant_of
+from airworthy.vehicles.identification.prediction.predict import (
     DRAG_WIDTH,
     FADING,
     STEP,
@@ -20,7 +20,7 @@ from airworthy.vehicles.identification.predict import (
     cut_windows,
     predict,
 )
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.lookup import vehicle, vehicle_names
 from airworthy.vehicles.record import Vehicle
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from airworthy.logs import LogFinding
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["advice", "pulled", "told_by", "word"]

@@ -18,11 +18,11 @@ from airworthy.vehicles.bench.information import (
     promised_mass,
 )
 from airworthy.vehicles.bench.result import SUPPLY_SD
+from airworthy.vehicles.identification.fitting.refine import Fit
 from airworthy.vehicles.identification.gathering import Gathered, base_of, hover_of
 from airworthy.vehicles.identification.known import Known, Parts, parts_of
-from airworthy.vehicles.identification.measured_speeds import MotorFit
-from airworthy.vehicles.identification.refine import Fit
-from airworthy.vehicles.identification.signals import flight_signals
+from airworthy.vehicles.identification.motors.measured_speeds import MotorFit
+from airworthy.vehicles.identification.prediction.signals import flight_signals
 from airworthy.vehicles.record import UNCERTAIN, Vehicle
 
 __all__ = ["BenchScale", "bench_notes", "information_of", "scaled_by_bench", "weighed_by_bench"]

@@ -12,15 +12,15 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, flight_segments, log_checks, log_findings
 from airworthy.logs.checks import rest_noise
 from airworthy.vehicles.identification.known import Known, believed, with_mass
-from airworthy.vehicles.identification.measured_speeds import GAIN_MOST, MotorFit, fit_motors
-from airworthy.vehicles.identification.signals import (
+from airworthy.vehicles.identification.motors.measured_speeds import GAIN_MOST, MotorFit, fit_motors
+from airworthy.vehicles.identification.motors.wiring import wiring_of
+from airworthy.vehicles.identification.prediction.signals import (
     FlightSignals,
     Readings,
     flight_signals,
     measured_speeds,
     refuse_rates,
 )
-from airworthy.vehicles.identification.wiring import wiring_of
 from airworthy.vehicles.record import RotorResponse, Vehicle
 
 __all__ = [

@@ -22,8 +22,22 @@ from airworthy.vehicles.identification.air_speed.drag import AirDrag, without_dr
 from airworthy.vehicles.identification.air_speed.told import drag_values
 from airworthy.vehicles.identification.air_speed.turns import drag_in_turns, flight_motions
 from airworthy.vehicles.identification.compared import HeldOut, catalogue_plants, choose_trim, held_out
-from airworthy.vehicles.identification.descent import compared_descents, descend_by_gradient
 from airworthy.vehicles.identification.excitation import advice, pulled, told_by
+from airworthy.vehicles.identification.fitting.descent import compared_descents, descend_by_gradient
+from airworthy.vehicles.identification.fitting.importance import sample_fit
+from airworthy.vehicles.identification.fitting.parameters import Parameters, believed_parameters
+from airworthy.vehicles.identification.fitting.refine import Descent, Fit, promised_gain
+from airworthy.vehicles.identification.fitting.start import StartValues, start_values
+from airworthy.vehicles.identification.fitting.structures import (
+    STARTS,
+    STARTS_QUICK,
+    STRUCTURES,
+    Compared,
+    RotorStructure,
+    compared,
+    fitted,
+    start_vector,
+)
 from airworthy.vehicles.identification.from_bench import (
     BenchScale,
     bench_notes,
@@ -43,14 +57,12 @@ from airworthy.vehicles.identification.gathering import (
     spun,
     with_motors,
 )
-from airworthy.vehicles.identification.importance import sample_fit
 from airworthy.vehicles.identification.known import Known, Parts, parts_of, refuse_impossible
-from airworthy.vehicles.identification.measured_speeds import MotorFit
-from airworthy.vehicles.identification.motor_values import by_speeds, told_by_speeds
-from airworthy.vehicles.identification.parameters import Parameters, believed_parameters
-from airworthy.vehicles.identification.plant import slowest_lag
-from airworthy.vehicles.identification.predict import predict
-from airworthy.vehicles.identification.refine import Descent, Fit, promised_gain
+from airworthy.vehicles.identification.motors.measured_speeds import MotorFit
+from airworthy.vehicles.identification.motors.motor_values import by_speeds, told_by_speeds
+from airworthy.vehicles.identification.prediction.plant import slowest_lag
+from airworthy.vehicles.identification.prediction.predict import predict
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, mapped_commands
 from airworthy.vehicles.identification.result import (
     Identified,
     bracket_notes,
@@ -60,18 +72,6 @@ from airworthy.vehicles.identification.result import (
     hover_command,
     saved_vehicle,
     source_of,
-)
-from airworthy.vehicles.identification.signals import FlightSignals, mapped_commands
-from airworthy.vehicles.identification.start import StartValues, start_values
-from airworthy.vehicles.identification.structures import (
-    STARTS,
-    STARTS_QUICK,
-    STRUCTURES,
-    Compared,
-    RotorStructure,
-    compared,
-    fitted,
-    start_vector,
 )
 from airworthy.vehicles.identification.supply import as_supplied, refuse_unlike_supplied, with_supply
 from airworthy.vehicles.identification.thrust_drift import thrust_drift

@@ -15,7 +15,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 
 __all__ = ["PublishedFit", "identify_published"]
 

@@ -15,15 +15,15 @@ from airworthy.vehicles.check import check, rotor_thrust
 from airworthy.vehicles.identification.air_speed.drag import AirDrag, with_drag
 from airworthy.vehicles.identification.air_speed.told import drag_source, drag_uncertainty
 from airworthy.vehicles.identification.compared import HeldOut
-from airworthy.vehicles.identification.descent import Refined
 from airworthy.vehicles.identification.excitation import word
+from airworthy.vehicles.identification.fitting.descent import Refined
+from airworthy.vehicles.identification.fitting.parameters import AIR, FALL, Parameter
+from airworthy.vehicles.identification.fitting.refine import Fit
+from airworthy.vehicles.identification.fitting.start import StartValues
 from airworthy.vehicles.identification.known import MEASURABLE, Known
-from airworthy.vehicles.identification.measured_speeds import MotorFit
-from airworthy.vehicles.identification.parameters import AIR, FALL, Parameter
-from airworthy.vehicles.identification.refine import Fit
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.motors.measured_speeds import MotorFit
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.identification.sources import METHOD, motor_sources, sources_of, supply_source
-from airworthy.vehicles.identification.start import StartValues
 from airworthy.vehicles.identification.values import IdentifiedValue
 from airworthy.vehicles.record import UNCERTAIN, ThrustDrift, Uncertainty, Vehicle
 

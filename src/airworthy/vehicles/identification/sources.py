@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from airworthy.vehicles.identification.air_speed.told import OF_BODY
-from airworthy.vehicles.identification.measured_speeds import MotorFit
+from airworthy.vehicles.identification.motors.measured_speeds import MotorFit
 from airworthy.vehicles.identification.values import IdentifiedValue
 
 __all__ = ["METHOD", "motor_sources", "said_of", "sources_of", "supply_source"]

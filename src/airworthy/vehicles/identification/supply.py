@@ -15,9 +15,9 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.excitation import SAG
 from airworthy.vehicles.identification.agreement import refuse_unlike
+from airworthy.vehicles.identification.fitting.parameters import PRIOR_MEAN
 from airworthy.vehicles.identification.known import Known
-from airworthy.vehicles.identification.parameters import PRIOR_MEAN
-from airworthy.vehicles.identification.signals import SUPPLY_WIDTH, FlightSignals
+from airworthy.vehicles.identification.prediction.signals import SUPPLY_WIDTH, FlightSignals
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["as_supplied", "refuse_unlike_supplied", "supply_range", "with_supply"]

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.vehicles.identification.predict import Windows, cut_windows, predict
-from airworthy.vehicles.identification.refine import Fit
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.fitting.refine import Fit
+from airworthy.vehicles.identification.prediction.predict import Windows, cut_windows, predict
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import ThrustDrift
 
 __all__ = ["flight_rate", "thrust_drift"]

@@ -15,7 +15,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["TurnShare", "refuse_unlike_turns", "turn_notes", "turn_shares"]

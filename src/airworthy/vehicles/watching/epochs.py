@@ -16,9 +16,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.identification.predict import STEP, Windows
-from airworthy.vehicles.identification.refine import BLOCK_STEPS, window_errors
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.fitting.refine import BLOCK_STEPS, window_errors
+from airworthy.vehicles.identification.prediction.predict import STEP, Windows
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.watching.values import Watched
 
 __all__ = ["EPOCH", "Epochs", "epochs_of"]

@@ -10,8 +10,8 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, RotorGeometry, flight_segments, log_checks, motor_order
 from airworthy.logs.checks import rest_noise
-from airworthy.vehicles.identification.plant import slowest_lag
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals, mapped_commands
+from airworthy.vehicles.identification.prediction.plant import slowest_lag
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals, mapped_commands
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["Prepared", "prepared"]

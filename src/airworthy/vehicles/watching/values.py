@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.vehicles.identification.plant import Plant, plant_of, stacked
+from airworthy.vehicles.identification.prediction.plant import Plant, plant_of, stacked
 from airworthy.vehicles.record import Rotor, RotorResponse, ThrustDrift, Vehicle
 
 __all__ = ["Watched"]

@@ -12,7 +12,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log
 from airworthy.vehicles.identification.agreement import refuse_repeated
-from airworthy.vehicles.identification.plant import plant_of
+from airworthy.vehicles.identification.prediction.plant import plant_of
 from airworthy.vehicles.record import Vehicle
 from airworthy.vehicles.watching.changes import (
     Cause,

@@ -12,7 +12,7 @@ from airworthy.benchmarks.validation.open_loop.prediction import CHANNELS
 from airworthy.benchmarks.validation.open_loop.validate import LogValidation
 from airworthy.reports.drawing import DASHES, DOTS, sheet, top_key, whisker
 from airworthy.reports.svg import PALETTE, inline_svg
-from airworthy.vehicles.identification.predict import STEP
+from airworthy.vehicles.identification.prediction.predict import STEP
 
 __all__ = ["CHANNEL_UNITS", "along_figure", "errors_figure", "responses_figure", "windows_figure"]
 

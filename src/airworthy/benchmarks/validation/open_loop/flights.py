@@ -18,11 +18,11 @@ from airworthy.benchmarks.validation.windows import LogReference, reference
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, Span, flight_segments, log_checks, motor_order
 from airworthy.logs.checks import rest_noise
-from airworthy.logs.motor_speeds import speed_faults
+from airworthy.logs.motors.speeds import speed_faults
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.identification.agreement import refuse_orders, refuse_repeated, refuse_unlike
-from airworthy.vehicles.identification.plant import slowest_lag
-from airworthy.vehicles.identification.signals import (
+from airworthy.vehicles.identification.prediction.plant import slowest_lag
+from airworthy.vehicles.identification.prediction.signals import (
     FlightSignals,
     Readings,
     flight_signals,

@@ -13,7 +13,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
 from airworthy.core.frames import conjugate, from_rotation_vector, multiply, rotate, to_rotation_vector
 from airworthy.evaluation.blocks import block_rms, block_rms_ratio, block_slope
 from airworthy.evaluation.statistics import Estimate
-from airworthy.vehicles.identification.predict import STEP, WIDTH
+from airworthy.vehicles.identification.prediction.predict import STEP, WIDTH
 
 __all__ = ["BASELINES", "MODELS", "ErrorRow", "Mismatch", "baselines", "error_rows", "errors_of", "mismatches", "verdict"]
 

@@ -19,8 +19,8 @@ from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.check import inertia_matrix
 from airworthy.vehicles.identification.compared import HORIZONS, PAST
-from airworthy.vehicles.identification.held_command import HeldCommand
-from airworthy.vehicles.identification.predict import STEP, WIDTH, Windows, cut_windows
+from airworthy.vehicles.identification.prediction.held_command import HeldCommand
+from airworthy.vehicles.identification.prediction.predict import STEP, WIDTH, Windows, cut_windows
 from airworthy.vehicles.links import refuse_links
 from airworthy.vehicles.record import Drag, RotorResponse
 

@@ -28,10 +28,10 @@ from airworthy.vehicles.identification.air_speed.problem import (
     problem_of,
 )
 from airworthy.vehicles.identification.excitation import SUPPORTED, word
-from airworthy.vehicles.identification.plant import Plant
-from airworthy.vehicles.identification.refine import Fit, left_out_scores, refine
-from airworthy.vehicles.identification.signals import FlightSignals, Readings
-from airworthy.vehicles.identification.structures import folds_of
+from airworthy.vehicles.identification.fitting.refine import Fit, left_out_scores, refine
+from airworthy.vehicles.identification.fitting.structures import folds_of
+from airworthy.vehicles.identification.prediction.plant import Plant
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings
 from airworthy.vehicles.record import Drag, Rotor, Vehicle
 from airworthy.vehicles.uncertainty import DRAGS
 

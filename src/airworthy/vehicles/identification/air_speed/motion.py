@@ -13,7 +13,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.frames import conjugate, continuous, multiply, normalize
 from airworthy.logs import Log, LogStream, integrate_gyro
-from airworthy.vehicles.identification.signals import FlightSignals, Readings, readings_of
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings, readings_of
 
 __all__ = ["FlightMotion", "flight_motion", "moved_spans"]
 

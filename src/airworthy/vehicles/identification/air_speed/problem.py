@@ -17,11 +17,11 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.frames import rotate, rotate_inverse
 from airworthy.vehicles.identification.air_speed.motion import FlightMotion, moved_spans
-from airworthy.vehicles.identification.parameters import Parameter, Parameters
-from airworthy.vehicles.identification.plant import Plant
-from airworthy.vehicles.identification.predict import Windows, crossed, cut_windows, rotor_states, thrusts
-from airworthy.vehicles.identification.refine import BLOCK_STEPS, FitProblem
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.fitting.parameters import Parameter, Parameters
+from airworthy.vehicles.identification.fitting.refine import BLOCK_STEPS, FitProblem
+from airworthy.vehicles.identification.prediction.plant import Plant
+from airworthy.vehicles.identification.prediction.predict import Windows, crossed, cut_windows, rotor_states, thrusts
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["SQUARE", "AirProblem", "FlownAir", "air_parameters", "air_windows", "flown_air"]

@@ -10,8 +10,8 @@ import numpy as np
 from airworthy.logs import Log, LogFinding
 from airworthy.vehicles.identification.air_speed.drag import AirDrag, AirStretch, fit_drag, without_drag
 from airworthy.vehicles.identification.air_speed.motion import FlightMotion, flight_motion
-from airworthy.vehicles.identification.refine import Fit
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.fitting.refine import Fit
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import Vehicle
 from airworthy.vehicles.uncertainty import DRAGS
 

@@ -14,7 +14,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.bench.information import ValueInformation, combined_sd
 from airworthy.vehicles.identification.known import Known
-from airworthy.vehicles.identification.plant import Plant, distinct, picked, plant_of, stacked
+from airworthy.vehicles.identification.prediction.plant import Plant, distinct, picked, plant_of, stacked
 from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Vehicle
 from airworthy.vehicles.trim import rotor_state_for_thrust
 from airworthy.vehicles.uncertainty import DRAGS, uncertain_values, with_values

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayInt
+from airworthy.vehicles.identification.fitting.parameters import Parameters
+from airworthy.vehicles.identification.fitting.refine import Descent, Fit, FitProblem, left_out_scores, refine
+from airworthy.vehicles.identification.fitting.start import StartValues
 from airworthy.vehicles.identification.known import Known
-from airworthy.vehicles.identification.parameters import Parameters
-from airworthy.vehicles.identification.predict import cut_windows
-from airworthy.vehicles.identification.refine import Descent, Fit, FitProblem, left_out_scores, refine
-from airworthy.vehicles.identification.signals import FlightSignals
-from airworthy.vehicles.identification.start import StartValues
+from airworthy.vehicles.identification.prediction.predict import cut_windows
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 
 __all__ = ["STRUCTURES", "Compared", "RotorStructure", "compared", "fitted", "folds_of", "start_vector"]
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from airworthy.vehicles.identification.fitting.parameters import FALL, SPEEDS_LATE, Parameter, Parameters
+from airworthy.vehicles.identification.fitting.refine import Fit
 from airworthy.vehicles.identification.known import Known
-from airworthy.vehicles.identification.measured_speeds import MotorFit
-from airworthy.vehicles.identification.parameters import FALL, SPEEDS_LATE, Parameter, Parameters
-from airworthy.vehicles.identification.refine import Fit
+from airworthy.vehicles.identification.motors.measured_speeds import MotorFit
 
 __all__ = ["by_speeds", "told_by_speeds"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.vehicles.identification.gradient import cost_and_gradient
-from airworthy.vehicles.identification.refine import (
+from airworthy.vehicles.identification.fitting.gradient import cost_and_gradient
+from airworthy.vehicles.identification.fitting.refine import (
     GAIN_MIN,
     ITERATIONS,
     Fit,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.vehicles.identification.refine import Fit, costs_of, curvature_of
+from airworthy.vehicles.identification.fitting.refine import Fit, costs_of, curvature_of
 
 __all__ = ["ImportanceSamples", "sample_fit"]
 

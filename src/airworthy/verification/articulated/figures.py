@@ -24,7 +24,7 @@ from airworthy.dynamics.articulated.tree import JointTree, tree_of
 from airworthy.dynamics.articulated.twin import ArticulatedTwin, JointedMotion
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Joint, RotorResponse, Vehicle, frozen, vehicle
-from airworthy.verification.mujoco_model import has_mujoco, mujoco_model
+from airworthy.verification.articulated.mujoco_model import has_mujoco, mujoco_model
 from airworthy.verification.published import Figure, below, within
 
 __all__ = ["articulated_figures", "articulated_left_out"]
@@ -48,7 +48,7 @@ def articulated_figures(everything: bool = False) -> Iterator[Figure]:
     yield from published_allocation()
     yield rigid_figure()
     yield from stop_figures()
-    from airworthy.verification.articulated_flights import flight_figures  # which is built on this
+    from airworthy.verification.articulated.flights import flight_figures  # which is built on this
 
     yield from flight_figures()
 

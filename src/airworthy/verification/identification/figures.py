@@ -22,16 +22,16 @@ from airworthy.vehicles import (
     frame_vehicle,
     identify,
 )
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals
 from airworthy.vehicles.identification.published import identify_published
 from airworthy.vehicles.identification.result import hover_command
-from airworthy.vehicles.identification.signals import FlightSignals, flight_signals
-from airworthy.verification.identify_air import air_figures
-from airworthy.verification.identify_bench import bench_figures
-from airworthy.verification.identify_coverage import HIGHEST, LOWEST, coverage_rows, fit_flights
-from airworthy.verification.identify_draws import draw_figures
-from airworthy.verification.identify_pilots import flight_figures, tuning_figures
-from airworthy.verification.identify_truths import MASS_SHARE, RATE, FlownTruth, flown, truths
-from airworthy.verification.identify_validated import general_path_figures
+from airworthy.verification.identification.air import air_figures
+from airworthy.verification.identification.bench import bench_figures
+from airworthy.verification.identification.coverage import HIGHEST, LOWEST, coverage_rows, fit_flights
+from airworthy.verification.identification.draws import draw_figures
+from airworthy.verification.identification.pilots import flight_figures, tuning_figures
+from airworthy.verification.identification.truths import MASS_SHARE, RATE, FlownTruth, flown, truths
+from airworthy.verification.identification.validated import general_path_figures
 from airworthy.verification.published import Figure, below, within
 
 

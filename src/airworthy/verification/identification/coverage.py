@@ -1,6 +1,6 @@
 """How often intervals of identification hold the truth: short flights of many quadrotors, pushed about, each fitted.
 
-    python -m airworthy.verification.identify_coverage --fits 200 --minutes 10 --out coverage.jsonl
+    python -m airworthy.verification.identification.coverage --fits 200 --minutes 10 --out coverage.jsonl
 
 writes a line for each fit and carries on where it stopped, for some minutes at a time if so asked; without --fits it prints the
 table of what is there. Fits of an older method stay in the file, and are not counted.
@@ -22,7 +22,7 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import Identified, identify
 from airworthy.vehicles.record import UNCERTAIN
-from airworthy.verification.identify_flights import drawn_quads, fly_quads
+from airworthy.verification.identification.flights import drawn_quads, fly_quads
 
 __all__ = ["BATCH", "Coverage", "coverage_rows", "coverage_table", "fit_flights"]
 

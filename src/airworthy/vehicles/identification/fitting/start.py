@@ -14,8 +14,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.identification.held_command import HeldCommand
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.prediction.held_command import HeldCommand
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["StartValues", "start_values"]

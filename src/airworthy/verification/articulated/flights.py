@@ -21,7 +21,7 @@ from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.dynamics.contact import ground_frame
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle, vehicle
-from airworthy.verification.articulated import conserved, endless
+from airworthy.verification.articulated.figures import conserved, endless
 from airworthy.verification.published import Figure, below
 
 __all__ = ["flight_figures"]

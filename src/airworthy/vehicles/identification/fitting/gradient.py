@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.vehicles.identification.parameters import FALL, SPEEDS_LATE
-from airworthy.vehicles.identification.plant import Plant, picked
-from airworthy.vehicles.identification.predict import Windows, crossed, drift_times, rotor_states, thrusts
-from airworthy.vehicles.identification.refine import BLOCK_STEPS, FAR, SOFT, TOLD_BLOCKS, FitProblem
+from airworthy.vehicles.identification.fitting.parameters import FALL, SPEEDS_LATE
+from airworthy.vehicles.identification.fitting.refine import BLOCK_STEPS, FAR, SOFT, TOLD_BLOCKS, FitProblem
+from airworthy.vehicles.identification.prediction.plant import Plant, picked
+from airworthy.vehicles.identification.prediction.predict import Windows, crossed, drift_times, rotor_states, thrusts
 
 __all__ = ["cost_and_gradient"]
 

@@ -26,7 +26,7 @@ from airworthy.planners.mapping.twin import MapTwin
 from airworthy.planners.pgo import RoadmapSettings
 from airworthy.planners.pgo.roadmap import Question, Roadmaps
 from airworthy.planners.pgo.roadmap_twin import roadmap_twin
-from airworthy.verification.planners_worlds import CELL, SightMaps, World, mission_of
+from airworthy.verification.planning.worlds import CELL, SightMaps, World, mission_of
 from airworthy.verification.published import Figure, below, zero
 
 __all__ = ["distance_figures", "map_figures", "occupancy_figures", "twin_figures"]

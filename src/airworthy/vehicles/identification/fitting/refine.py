@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayIndex, ArrayInt
+from airworthy.vehicles.identification.fitting.parameters import Parameters
+from airworthy.vehicles.identification.fitting.whitening import whitening_of
 from airworthy.vehicles.identification.known import MeasuredValue
-from airworthy.vehicles.identification.parameters import Parameters
-from airworthy.vehicles.identification.plant import Plant, distinct
-from airworthy.vehicles.identification.predict import Windows, predict
-from airworthy.vehicles.identification.whitening import whitening_of
+from airworthy.vehicles.identification.prediction.plant import Plant, distinct
+from airworthy.vehicles.identification.prediction.predict import Windows, predict
 
 __all__ = [
     "Descent",
@@ -55,7 +55,7 @@ SHARED = 2.0
 """Time over which windows share what disturbs them, less and less [s]: four times what pushes last."""
 FEW_MAX = 4.0
 """Largest factor on a variance for few stretches of that length: with as many parameters as stretches, gradients hardly
-scatter, since the fit has made their sum zero. Ours, by a study of 10 s logs (`verification.identify_coverage`)."""
+scatter, since the fit has made their sum zero. Ours, by a study of 10 s logs (`verification.identification.coverage`)."""
 KEPT, KEPT_SETS = 4, 64
 """Batches of errors that are kept of each flight, and the largest: a covariance taken anew weighs the same errors once more."""
 SCALE_FLOOR = (1e-4, 1e-3)

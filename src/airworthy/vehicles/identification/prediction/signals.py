@@ -15,9 +15,9 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream
-from airworthy.logs.motor_speeds import speed_faults
+from airworthy.logs.motors.speeds import speed_faults
 from airworthy.logs.quality import GAP_PERIODS
-from airworthy.vehicles.identification.held_command import HeldCommand
+from airworthy.vehicles.identification.prediction.held_command import HeldCommand
 from airworthy.vehicles.record import Vehicle
 
 __all__ = [

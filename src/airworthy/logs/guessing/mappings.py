@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.core.table_schema import toml_key, toml_string
-from airworthy.logs.guessing_frames import MappingGuess, agreeing_frames
+from airworthy.logs.guessing.frames import MappingGuess, agreeing_frames
 from airworthy.logs.units import STANDARD_GRAVITY
 
 _TIME = re.compile(r"#?\s*(t|time|stamp|timestamp|time_?stamp|ts)([_ \[(]*(s|sec|ms|us|ns)[\])]?)?", re.IGNORECASE)

@@ -19,9 +19,9 @@ from airworthy.planners.fast.search import connection, cost_of_time, least_cost
 from airworthy.planners.pgo import RoadmapSettings
 from airworthy.planners.pgo.roadmap import Question, Roadmaps
 from airworthy.planners.pgo.roadmap_twin import Visibility
-from airworthy.verification.planners_costs import cost_figures, network_figures, shield_figures, usable_network
-from airworthy.verification.planners_maps import map_figures, twin_figures
-from airworthy.verification.planners_worlds import World, follow, forest, mission_of
+from airworthy.verification.planning.costs import cost_figures, network_figures, shield_figures, usable_network
+from airworthy.verification.planning.maps import map_figures, twin_figures
+from airworthy.verification.planning.worlds import World, follow, forest, mission_of
 from airworthy.verification.published import Figure, below, zero
 
 __all__ = ["DEMOS", "demo_figure", "ego_figures", "path_figures", "planner_figures", "search_figures", "time_figures"]

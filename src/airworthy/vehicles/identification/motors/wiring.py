@@ -15,7 +15,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, RotorGeometry, motor_order
-from airworthy.logs.motor_columns import ROTORS_MAX, MotorOrder
+from airworthy.logs.motors.columns import ROTORS_MAX, MotorOrder
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["Wiring", "wiring_of"]

@@ -17,8 +17,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.identification.held_command import HeldCommand
-from airworthy.vehicles.identification.signals import LATTICE, LEAD, FlightSignals
+from airworthy.vehicles.identification.prediction.held_command import HeldCommand
+from airworthy.vehicles.identification.prediction.signals import LATTICE, LEAD, FlightSignals
 
 __all__ = ["MotorFit", "fit_motors"]
 

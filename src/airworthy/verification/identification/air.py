@@ -9,7 +9,7 @@ from airworthy.vehicles import (
     Known,
     identify,
 )
-from airworthy.verification.identify_truths import MASS_SHARE, flown, truths
+from airworthy.verification.identification.truths import MASS_SHARE, flown, truths
 from airworthy.verification.published import Figure, below
 
 

@@ -15,7 +15,7 @@ from airworthy.planners.fast.windows import WindowTwin
 from airworthy.planners.navrl import Network, load_network
 from airworthy.planners.navrl.shield import HORIZON, ShieldSphere, height_planes, shielded, violation
 from airworthy.planners.pgo.records import guided
-from airworthy.verification.planners_worlds import World
+from airworthy.verification.planning.worlds import World
 from airworthy.verification.published import Figure, below, zero
 
 __all__ = ["cost_figures", "gradient_error", "network_figures", "pillar_scan", "shield_figures", "usable_network"]

@@ -18,9 +18,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.vehicles.identification.held_command import HeldCommand
-from airworthy.vehicles.identification.plant import Plant, distinct, picked
-from airworthy.vehicles.identification.signals import FlightSignals
+from airworthy.vehicles.identification.prediction.held_command import HeldCommand
+from airworthy.vehicles.identification.prediction.plant import Plant, distinct, picked
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 
 __all__ = ["SensorPrediction", "Windows", "cut_windows", "predict"]
 

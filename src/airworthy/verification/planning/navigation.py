@@ -17,8 +17,8 @@ from airworthy.benchmarks.navigation.score import Score, final_scores, published
 from airworthy.benchmarks.step_tests import measured_indicators
 from airworthy.scenes.generators import SCENARIOS
 from airworthy.vehicles import Vehicle, indicators, vehicle, vehicle_names
-from airworthy.verification.planners import planner_figures
-from airworthy.verification.planners_costs import usable_network
+from airworthy.verification.planning.costs import usable_network
+from airworthy.verification.planning.planners import planner_figures
 from airworthy.verification.published import Figure, below
 from airworthy.verification.scenes import scene_figures
 

@@ -15,8 +15,8 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, from_matrix, from_rotation_vector, multiply, rotate, to_rotation_vector
-from airworthy.logs.clock import even_clock
-from airworthy.logs.kinematics import integrate_gyro
+from airworthy.logs.clocks.clock import even_clock
+from airworthy.logs.clocks.kinematics import integrate_gyro
 from airworthy.logs.record import Log, LogStream
 
 _WINDOW, _WINDOW_STEP = 0.5, 0.1

@@ -1,0 +1,1 @@
+"""Clocks of logs and of their streams."""

@@ -1,0 +1,1 @@
+"""First guesses of what a table holds."""

@@ -1,0 +1,1 @@
+"""Columns of motors and their measured speeds."""

@@ -1,0 +1,1 @@
+"""Values that predict flights best, and how sure they are."""

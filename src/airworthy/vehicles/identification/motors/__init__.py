@@ -1,0 +1,1 @@
+"""Motors: their order, and what measured speeds tell of them."""

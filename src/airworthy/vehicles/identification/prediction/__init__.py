@@ -1,0 +1,1 @@
+"""What flights hold, and what a vehicle would have read in them."""

@@ -1,0 +1,1 @@
+"""Figures of planners and of the benchmark of navigation."""
