@@ -33,6 +33,8 @@ class Stream(IntEnum):
     SENSED = 10
     NAVIGATION = 11
     SKY = 12
+    CLOUDS = 13
+    RAIN = 14
     SPLATS = 64
     PATHS = 65
     SHADING = 66

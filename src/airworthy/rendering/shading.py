@@ -30,6 +30,7 @@ from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
 from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.sky import clouds
 
 __all__ = [
     "APPEARANCE_CHANNELS",
@@ -39,6 +40,7 @@ __all__ = [
     "SUN_ANGLE",
     "Cameras",
     "ShadingOptions",
+    "cloud_times",
     "device_arrays",
     "env_lights",
     "launch",
@@ -83,9 +85,19 @@ FLAGS = {
     )
 }
 """Switches of a launch: what is used, what is delivered."""
-SETTINGS = ("SET_FAR", "SET_SHADOW", "SET_MIRROR", "SET_SUN_TANGENT", "SET_LIGHT_RAYS", "SET_GLOSS_RAYS", "SET_SAMPLE")
+SETTINGS = (
+    "SET_FAR",
+    "SET_SHADOW",
+    "SET_MIRROR",
+    "SET_SUN_TANGENT",
+    "SET_LIGHT_RAYS",
+    "SET_GLOSS_RAYS",
+    "SET_SAMPLE",
+    "SET_TIMES",
+)
 """Numbers of a launch: longest ray [m], farthest shadows [m], roughness below which surfaces mirror, tangent of the sun's half
-angle, shadow rays per light, rays of gloss, and which of the pixel's samples it is."""
+angle, shadow rays per light, rays of gloss, and which of the pixel's samples it is; then the times of environments,
+where there are clouds."""
 SUN_ANGLE = 0.004654
 """Half angle of the sun's disc [rad]: 696,000 km from 149.6 million km (IAU 2015 resolution B3, nominal values)."""
 RAYS_MAX = 256
@@ -128,6 +140,8 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "VOLUME_COLUMNS": lights.VOLUME_COLUMNS,
         "PROBE_SIZE": lights.PROBE_SIZE,
         "ALBEDO_STEPS": ALBEDO_STEPS,
+        "CLOUD_SIDE": clouds.TILE_SIDE,
+        "CLOUD_STEPS": clouds.CLOUD_STEPS,
         "SHADE_STREAM": f"{int(Stream.SHADING)}u",
     }
     reals = {
@@ -137,12 +151,13 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "SUN_FAR": 1e4,
         "SUN_COSINE": SUN_ANGLE_COSINE,
         "SUN_RADIANCE": SUN_RADIANCE,
+        **clouds.CLOUD_NUMBERS,
     }
     # Not enumerators: lane vectors do not mix with their type.
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())
     numbers = "\n".join(f"#define {name} {number!r}f" for name, number in reals.items())
     folder = files("airworthy.rendering").joinpath("native")
-    used = ("shading_lanes.h", "textures.h", "surface.h", "light.h", *(("shading.cpp",) if body else ()))
+    used = ("shading_lanes.h", "textures.h", "surface.h", "clouds.h", "light.h", *(("shading.cpp",) if body else ()))
     texts = [folder.joinpath(name).read_text() for name in used]
     return "\n".join([native_source("rays.h"), shared_source("random.h"), names, numbers, *texts])
 
@@ -534,6 +549,7 @@ def _frame_arrays(
     """Arrays that may differ from one launch to the next."""
     numbers = [options.max_range, options.shadow_distance, options.mirror_roughness, np.tan(options.sun_angle)]
     reach = np.array([*numbers, options.light_rays, options.gloss_rays, sample], np.float32)
+    reach = np.append(reach, cloud_times(batch, appearance))
     lights, spans = env_lights(batch, appearance)
     spread = spreads(table)
     if options.texture_bias:
@@ -551,6 +567,11 @@ def _frame_arrays(
         "pixels": pixels,
     }
     return found
+
+
+def cloud_times(batch: SceneBatch, appearance: Appearance) -> ArrayF32:
+    """Return the times of environments [s], (env,), by which the wind has moved their clouds; (0,) where no sky has any."""
+    return batch.time.astype(np.float32) if appearance.has_clouds else np.zeros(0, np.float32)
 
 
 def env_lights(batch: SceneBatch, appearance: Appearance) -> tuple[ArrayF32, NDArray[np.int32]]:

@@ -27,7 +27,15 @@ from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.optics.lenses import ray_steps
 from airworthy.rendering.emitters import emitters_of
 from airworthy.rendering.scattering import albedo_table
-from airworthy.rendering.shading import SUN_ANGLE, Cameras, device_arrays, env_lights, seen_by_colors, shading_source
+from airworthy.rendering.shading import (
+    SUN_ANGLE,
+    Cameras,
+    cloud_times,
+    device_arrays,
+    env_lights,
+    seen_by_colors,
+    shading_source,
+)
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 
@@ -89,8 +97,9 @@ DEFAULT_STILL = StillOptions()
 
 _SWITCHES = ("PATH_COLUMNS", "PATH_OWN_ORIGINS", "PATH_HOLES", "PATH_SPECULAR", "PATH_COAT", "PATH_SUN_DISC", "PATH_GLASS")
 FLAGS = {name: 1 << k for k, name in enumerate(_SWITCHES)}
-SETTINGS = ("SET_FAR", "SET_SUN_TANGENT", "SET_SUN_SINE", "SET_SUN_CHORD")
-"""Numbers of a launch: longest ray [m]; of the sun's half angle tangent, sine, and the square of the chord."""
+SETTINGS = ("SET_FAR", "SET_SUN_TANGENT", "SET_SUN_SINE", "SET_SUN_CHORD", "SET_TIMES")
+"""Numbers of a launch: longest ray [m]; of the sun's half angle tangent, sine, the square of the chord;
+then the times of environments, where there are clouds."""
 HOLES_MAX = 64
 """Cut-out surfaces that a ray looks through before it stops at the next."""
 DRAWS_PER_DEPTH = 256
@@ -238,7 +247,7 @@ class _Launch:
             "env_lights": spans,
             "lights": lights,
             "env_emitters": emitters.spans,
-            "settings": _settings(options),
+            "settings": np.append(_settings(options), cloud_times(batch, appearance)),
             "albedos": albedo_table(),
             "emitter_sums": emitters.sums,
             "emitter_densities": emitters.densities,

@@ -18,6 +18,7 @@ from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import BakedArrays, BakedLight, baked_arrays, light_rows, sky_rows
 from airworthy.scenes.record import Material, Texture
+from airworthy.scenes.sky.clouds import has_clouds
 from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, octahedral, pack
 
 __all__ = ["FACE_SIZE", "MATERIAL_MAPS", "OPEN_CHANNEL", "TEXTURE_SCALES", "VERTEX_SIZE", "Appearance", "appearance_of"]
@@ -187,6 +188,8 @@ class Appearance:
         scenes = batch.scenes
         self.skies = sky_rows([one.sky for one in scenes], [one.haze for one in scenes], [one.lights for one in scenes])
         """(scene, SKY_COLUMNS), and behind them rows of tables of daylight and of haze, to which those point."""
+        self.has_clouds = any(has_clouds(one.sky) for one in scenes)
+        """Some sky has clouds, which move."""
         self._shapes, self._scenes = shapes, list(batch.scenes)
         sizes = [max(len(batch.geometry.layout(k)), 1) for k in range(len(batch.scenes))]
         self._slots = [0, *np.cumsum(sizes).tolist()]

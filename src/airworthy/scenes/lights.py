@@ -13,8 +13,9 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayLik
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Placement, Shape
 from airworthy.scenes.record import Haze, Light, PointLight, Scene, Sky, SpotLight, Sun
+from airworthy.scenes.sky.clouds import cloud_tile, has_clouds, over_clouds
 from airworthy.scenes.sky.haze import haze_row
-from airworthy.scenes.sky.tables import daylight_table, table_irradiance, table_radiance
+from airworthy.scenes.sky.tables import cloud_row, daylight_table, table_irradiance, table_radiance
 
 __all__ = ["BakedArrays", "BakedLight", "MapLayout", "baked_arrays", "fill_invalid", "map_layout"]
 
@@ -232,16 +233,18 @@ SKY_STEPS = 33
 SKY_COLUMNS = 12 + 3 * SKY_STEPS
 """Zenith, horizon, ground (radiance times intensity), 3 numbers, then irradiance by the normal's z.
 
-The three: how many rows on the table of daylight begins and the haze (0: there is none), and 1 spare."""
+The three: how many rows on the table of daylight begins, the haze and the clouds (0: there are none)."""
 HAZE = 0.06
 """The ground's colour is reached this far (sine) below the horizon."""
 
 
-def sky_radiance(sky: Sky, direction: ArrayLike) -> Array:
+def sky_radiance(sky: Sky, direction: ArrayLike, time: float = 0.0) -> Array:
     """Return the radiance (..., 3) from unit directions (..., 3): from the horizon to the zenith with the root of the
-    elevation's sine, and to the ground's colour within a thin band of haze; of daylight by its table."""
+    elevation's sine, and to the ground's colour within a thin band of haze; of daylight by its table, with its
+    clouds at a time [s]."""
     if sky.model == "daylight":
-        return table_radiance(daylight_table(sky), direction)
+        clear = table_radiance(daylight_table(sky), direction)
+        return over_clouds(cloud_row(sky), direction, clear, time)[0] if has_clouds(sky) else clear
     z = np.asarray(direction, np.float64)[..., 2:3]
     zenith, horizon, ground = (np.array(c, float) * sky.intensity for c in (sky.zenith, sky.horizon, sky.ground))
     up, down = np.sqrt(np.maximum(z, 0.0)), np.clip(-z / HAZE, 0.0, 1.0)
@@ -282,7 +285,7 @@ def sky_rows(skies: Sequence[Sky], hazes: Sequence[Haze] = (), lights: Sequence[
     table = np.zeros((len(skies), SKY_COLUMNS), np.float32)
     more: list[ArrayF32] = []
     placed: dict[Sky, int] = {}
-    end = len(skies)
+    end, tile = len(skies), -1
     for index, (row, sky) in enumerate(zip(table, skies, strict=True)):
         if sky.model == "daylight":
             if sky not in placed:
@@ -296,6 +299,15 @@ def sky_rows(skies: Sequence[Sky], hazes: Sequence[Haze] = (), lights: Sequence[
         if index < len(hazes) and hazes[index].density > 0.0:
             more.append(_whole_rows(haze_row(hazes[index], _level(sky), lights[index] if index < len(lights) else ())))
             row[10] = end - index
+            end += 1
+        if has_clouds(sky):
+            if tile < 0:
+                tile = end
+                more.append(_whole_rows(cloud_tile().reshape(-1)))
+                end += len(more[-1])
+            row[11] = end - index
+            more.append(_whole_rows(cloud_row(sky)))
+            more[-1][0, 0] = tile - end
             end += 1
     # What is told in single precision must be a whole number.
     if end >= 1 << 24:

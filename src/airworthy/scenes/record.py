@@ -269,6 +269,16 @@ class Sky:
     """Share of thick, even cloud: 0 clear, 1 the standard overcast sky of the CIE, under which there is no sun."""
     night: Annotated[float, Bound(0.0, 1e3, "cd/m2")] = field(default=2e-4, metadata=LATER)
     """Luminance that the sky never falls below [cd/m2]: 2e-4 of stars and airglow far from towns, 0.02 over a town."""
+    cumulus: Annotated[float, SHARE] = field(default=0.0, metadata=LATER)
+    """Share of a daylight sky that heaps of cloud take (`scenes.sky.clouds`)."""
+    cirrus: Annotated[float, SHARE] = field(default=0.0, metadata=LATER)
+    """How much of it wisps of ice take, far above them."""
+    cloud_base: Annotated[float, Bound(100.0, 1e4, "m")] = field(default=1400.0, metadata=LATER)
+    """Height of the heaps' flat base [m]."""
+    wind: Annotated[tuple[float, float], Bound(-100.0, 100.0, "m/s")] = field(default=(6.0, 2.5), metadata=LATER)
+    """That moves the clouds, world x and y [m/s]: they are seen as they stand at the environment's time."""
+    drift: Annotated[tuple[float, float], Bound(-1e6, 1e6, "m")] = field(default=(0.0, 0.0), metadata=LATER)
+    """How far they have been moved at time 0 [m]: which part of the endless pattern is overhead."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Sky.")

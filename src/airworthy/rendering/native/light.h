@@ -57,10 +57,17 @@ struct Mist {
     return V3::mix(added, light, passed);
   }
 };
-// A row of skies: a gradient, or how many rows on its table of daylight begins [9]; and its haze [10].
+// A row of skies: a gradient, or how many rows on its table of daylight begins [9]; its haze [10]; and its clouds [11].
 struct Sky {
   static INLINE const float* table(const float* sky) { return sky + (int)sky[9] * SKY_COLUMNS; }
   static INLINE V3 load(const float* p) { return V3::c(p[0], p[1], p[2]); }
+  // With its clouds, as they stand at a time.
+  static INLINE V3 radiance(const float* sky, const V3& d, float time) {
+    const V3 clear = radiance(sky, d);
+    if (sky[11] == 0.0f) return clear;
+    F passed;
+    return Clouds::over(sky + (int)sky[11] * SKY_COLUMNS, d, clear, time, passed);
+  }
   static INLINE V3 radiance(const float* sky, const V3& d) {
     if (sky[9] > 0.0f) return Daylight::radiance(table(sky), d);
     const V3 zenith = load(sky), horizon = load(sky + 3), ground = load(sky + 6);

@@ -99,7 +99,7 @@ struct Tracer {
   }
   // What the open sky and the sun's disc send along a ray; `density` of the ray among those that its surface scatters, < 0: it is seen.
   INLINE V3 beyond(const V3& direction, F density) const {
-    V3 out = Sky::radiance(sky, direction);
+    V3 out = Sky::radiance(sky, direction, sky[11] > 0.0f ? settings[SET_TIMES + env] : 0.0f);
     const float tangent = settings[SET_SUN_TANGENT], sine = settings[SET_SUN_SINE];
     if (!(tangent > 0.0f)) return out;
     for (int k = 0; k < light_count; ++k) {

@@ -7,6 +7,8 @@ struct Shader {
   const float *lights, *sky, *volume, *settings;
   int light_first, light_count, env, flags;
   I ignore;
+  // Of the environment [s]; only where clouds ask for it.
+  INLINE float time() const { return sky[11] > 0.0f ? settings[SET_TIMES + env] : 0.0f; }
   // Nearest hits from here on, holes of cut-out materials looked through.
   SHADING_MEMBER void trace(const V3& origin, const V3& rest, const V3& direction, F spread, M active, F limit, Found& hit) const {
     hit.instance = W::i(-1);
@@ -113,7 +115,7 @@ struct Shader {
     const bool specular = flags & USE_SPECULAR;
     V3 out = V3::c(0.0f, 0.0f, 0.0f);
     // Looking up a table takes time, and a packet that meets something everywhere needs none.
-    if (sky[9] == 0.0f || !W::all(there)) out = Sky::radiance(sky, direction);
+    if (sky[9] == 0.0f || !W::all(there)) out = Sky::radiance(sky, direction, time());
     if ((flags & USE_SUN_DISC) && !scattered) out = out + discs(direction);
     share = V3::c(0.0f, 0.0f, 0.0f);
     mirror = direction;
@@ -141,7 +143,14 @@ struct Shader {
     mirror = (mirror + s.geometric * W::maximum(N::c(0.01f) - mirror.dot(s.geometric), N::c(0.0f))).unit();
     if (specular) {
       const V3 gloss = Lighting::mirrored(r, s.roughness);
-      V3 reflected = has_volume ? arriving : V3::mix(Sky::radiance(sky, mirror), Sky::irradiance(sky, mirror) * N::c(0.318309886f), s.roughness) * s.occlusion;
+      V3 above = has_volume ? arriving : Sky::radiance(sky, mirror);
+      // Rough mirrors show no cloud.
+      const M clear = s.roughness < 0.4f;
+      if (!has_volume && sky[11] > 0.0f && N::any(there & clear)) {
+        F passed;
+        above = V3::select(clear, Clouds::over(sky + (int)sky[11] * SKY_COLUMNS, mirror, above, time(), passed), above);
+      }
+      V3 reflected = has_volume ? arriving : V3::mix(above, Sky::irradiance(sky, mirror) * N::c(0.318309886f), s.roughness) * s.occlusion;
       if (has_volume && N::any(s.roughness < 0.5f)) {
         F ignored = N::c(0.0f);
         const V3 at_mirror = baked.volume(volume, s.point + s.geometric * N::c(volume[11]), mirror, ignored);
@@ -227,7 +236,7 @@ struct Shader {
         F ignored;
         seen = baked.volume(volume, s.point + s.geometric * N::c(volume[11]), bent, ignored) * N::c(0.318309886f);
       } else {
-        seen = Sky::radiance(sky, bent);
+        seen = Sky::radiance(sky, bent, time());
       }
       color = color + V3::select(glass, left * seen * mirrored, V3::c(0.0f, 0.0f, 0.0f));
       left = left * s.albedo * (s.passing * (N::c(1.0f) - mirrored));
@@ -261,7 +270,13 @@ struct Shader {
       const M inside = -direction.dot(travel) > SUN_COSINE;
       const float peak = lamp[7] > lamp[8] ? (lamp[7] > lamp[9] ? lamp[7] : lamp[9]) : (lamp[8] > lamp[9] ? lamp[8] : lamp[9]);
       const float gain = peak > 0.0f ? SUN_RADIANCE / peak : 0.0f;
-      out = out + V3::select(inside, V3::c(lamp[7] * gain, lamp[8] * gain, lamp[9] * gain), V3::c(0.0f, 0.0f, 0.0f));
+      V3 disc = V3::c(lamp[7] * gain, lamp[8] * gain, lamp[9] * gain);
+      if (sky[11] > 0.0f && N::any(inside)) {
+        F passed;
+        Clouds::over(sky + (int)sky[11] * SKY_COLUMNS, direction, disc, time(), passed);
+        disc = disc * passed;
+      }
+      out = out + V3::select(inside, disc, V3::c(0.0f, 0.0f, 0.0f));
     }
     return out;
   }

@@ -9,6 +9,7 @@ s / (s + c) of the sine and the cosine of half an angle, the azimuth or that of 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -17,12 +18,14 @@ from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.record import Sky, Sun, Vector3
 from airworthy.scenes.sky.atmosphere import LUX_PER_UNIT, sun_irradiance
+from airworthy.scenes.sky.clouds import cloud_numbers, has_clouds, over_clouds
 from airworthy.scenes.sky.scattering import ASYMMETRY, aerosol_phase, clear_sky, molecular_phase
 
 __all__ = [
     "HORIZON_BAND",
     "TABLE_HEAD",
     "as_gradient",
+    "cloud_row",
     "daylight_table",
     "overcast_luminance",
     "sky_sun",
@@ -70,7 +73,12 @@ def sky_sun(sky: Sky) -> Sun | None:
 
 
 def _sunlight(sky: Sky) -> Array:
-    return sun_irradiance(sky.elevation, sky.turbidity) * ((1.0 - sky.cover) * sky.intensity)
+    light = sun_irradiance(sky.elevation, sky.turbidity) * ((1.0 - sky.cover) * sky.intensity)
+    if has_clouds(sky) and sky.elevation > 0.0:
+        # A place is smaller than a cloud: what stands before the sun at time 0 is before it everywhere.
+        passed = float(over_clouds(cloud_row(sky), towards_sun(sky), np.zeros(3))[1])
+        light = light * (passed if passed > 0.02 else 0.0)
+    return light
 
 
 def overcast_luminance(sine: ArrayLike) -> Array:
@@ -114,6 +122,8 @@ def daylight_table(sky: Sky) -> Array:
     """
     if sky.model != "daylight":
         raise AirworthyError("A gradient needs no table; give Sky(model='daylight', ...).")
+    if has_clouds(sky):
+        return _under_clouds(sky)
     rows, columns = RADIANCE
     v = np.linspace(0.0, 1.0, rows)
     mu, turn = np.meshgrid(1.0 - (1.0 - v * v) ** 2, _angles(columns), indexing="ij")
@@ -139,10 +149,37 @@ def daylight_table(sky: Sky) -> Array:
     # The ground under the sky above it and the sun, which only then sends light upwards.
     down = _integral(bare, np.array([[0.0, 0.0, 1.0]]))[0] + _sunlight(sky) * max(sun[2], 0.0)
     bare[5:8] = albedo * down / math.pi
-    tilt, turn = np.meshgrid(_angles(IRRADIANCE[0]), sky.azimuth + _angles(IRRADIANCE[1]), indexing="ij")
-    normal = np.stack([np.sin(tilt) * np.cos(turn), np.sin(tilt) * np.sin(turn), np.cos(tilt)], -1)
-    bare[TABLE_HEAD + grid.size :] = _integral(bare, normal.reshape(-1, 3)).reshape(-1)
+    bare[TABLE_HEAD + grid.size :] = _integral(bare, _normals(sky)).reshape(-1)
     return bare
+
+
+def _normals(sky: Sky) -> Array:
+    tilt, turn = np.meshgrid(_angles(IRRADIANCE[0]), sky.azimuth + _angles(IRRADIANCE[1]), indexing="ij")
+    return np.stack([np.sin(tilt) * np.cos(turn), np.sin(tilt) * np.sin(turn), np.cos(tilt)], -1).reshape(-1, 3)
+
+
+def _under_clouds(sky: Sky) -> Array:
+    """Return a table whose irradiance knows of the clouds; the radiance does not, for who looks it up sees them before it."""
+    table, row = daylight_table(_cloudless(sky)).copy(), cloud_row(sky)
+    down = _integral(table, np.array([[0.0, 0.0, 1.0]]), row)[0] + _sunlight(sky) * max(math.sin(sky.elevation), 0.0)
+    table[5:8] = np.clip(np.array(sky.ground, float), 0.0, 1.0) * down / math.pi
+    table[-3 * IRRADIANCE[0] * IRRADIANCE[1] :] = _integral(table, _normals(sky), row).reshape(-1)
+    return table
+
+
+def _cloudless(sky: Sky) -> Sky:
+    # One table for all places in the pattern.
+    blank = {name: getattr(_BLANK, name) for name in ("cumulus", "cirrus", "cloud_base", "wind", "drift")}
+    return replace(sky, **blank)
+
+
+_BLANK = Sky()
+
+
+@lru_cache(maxsize=256)
+def cloud_row(sky: Sky) -> Array:
+    """Return the row of a sky's clouds (`clouds.cloud_numbers`), lit as its table without them says; kept for the next time."""
+    return cloud_numbers(sky, table_irradiance(daylight_table(_cloudless(sky)), (0.0, 0.0, 1.0)))
 
 
 def _angles(count: int) -> Array:
@@ -151,8 +188,9 @@ def _angles(count: int) -> Array:
     return np.asarray(2.0 * np.arctan2(share, 1.0 - share))
 
 
-def _integral(table: Array, normal: Array) -> Array:
-    """Return the irradiance (n, 3) of surfaces by their unit normals (n, 3): radiance times cosine, summed over the sphere."""
+def _integral(table: Array, normal: Array, clouds: Array | None = None) -> Array:
+    """Return the irradiance (n, 3) of surfaces by their unit normals (n, 3): radiance times cosine, summed over the sphere;
+    with the clouds of a row."""
     turn = (np.arange(48) + 0.5) / 48 * 2.0 * math.pi + math.atan2(table[1], table[0])
     edge = 1.0 - (1.0 - np.linspace(0.0, 1.0, 41) ** 2) ** 2
     edges = np.concatenate([np.linspace(-1.0, -HORIZON_BAND, 15)[:-1], np.linspace(-HORIZON_BAND, 0.0, 7)[:-1], edge])
@@ -162,7 +200,10 @@ def _integral(table: Array, normal: Array) -> Array:
         flat = math.sqrt(1.0 - height * height)
         direction = np.stack([flat * np.cos(turn), flat * np.sin(turn), np.full_like(turn, height)], -1)
         facing = np.maximum(np.einsum("nk,dk->nd", normal, direction), 0.0)
-        total += np.einsum("nd,dc->nc", facing, table_radiance(table, direction)) * (part * 2.0 * math.pi / len(turn))
+        radiance = table_radiance(table, direction)
+        if clouds is not None and height > 0.0:
+            radiance = over_clouds(clouds, direction, radiance)[0]
+        total += np.einsum("nd,dc->nc", facing, radiance) * (part * 2.0 * math.pi / len(turn))
     return total
 
 

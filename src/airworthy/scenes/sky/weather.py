@@ -31,7 +31,7 @@ class Weather:
     haze: Haze = field(default_factory=Haze)
 
 
-def _daylight(degrees: float, azimuth: float, **more: float) -> Sky:
+def _daylight(degrees: float, azimuth: float, **more: float | tuple[float, float]) -> Sky:
     return Sky(model="daylight", elevation=math.radians(degrees), azimuth=azimuth, **more)  # type: ignore[arg-type]
 
 
@@ -42,6 +42,8 @@ SKIES: dict[str, Weather] = {
     "evening": Weather(_daylight(9.0, 1.9, turbidity=3.0)),
     "dusk": Weather(_daylight(-4.0, 1.2, turbidity=3.0)),
     "night": Weather(_daylight(-25.0, 0.5, night=2e-3)),
+    "fair": Weather(_daylight(52.0, 2.5, cumulus=0.3, cirrus=0.25, drift=(5500.0, 0.0))),
+    "cloudy": Weather(_daylight(48.0, 2.5, cumulus=0.6, cirrus=0.2, drift=(9000.0, 0.0))),
     "overcast": Weather(_daylight(40.0, 2.5, cover=1.0)),
     "hazy": Weather(_daylight(35.0, 2.5, turbidity=6.0), Haze(VISIBLE / 800.0, 120.0)),
     "fog": Weather(_daylight(30.0, 2.5, cover=1.0), Haze(VISIBLE / 70.0, 60.0)),
@@ -133,10 +135,16 @@ class SkyVariation:
     """In that haze [m]; drawn evenly by its logarithm."""
     intensity: Annotated[tuple[float, float], Bound(0.0, 1e3)] = (1.0, 1.0)
     """Factor on the light of sky and sun, drawn evenly by its logarithm: what an exposure that is not quite right does."""
+    cloudy: Annotated[float, SHARE] = 0.0
+    """Share of environments with heaps and wisps of cloud, each its own part of the pattern."""
+    cumulus: Annotated[tuple[float, float], SHARE] = (0.1, 0.8)
+    """Share of the sky that heaps take there."""
+    cirrus: Annotated[tuple[float, float], SHARE] = (0.0, 0.6)
+    """How much of it wisps take."""
 
     def __post_init__(self) -> None:
         check_fields(self, "SkyVariation.")
-        for name in ("elevation", "azimuth", "turbidity", "visibility", "intensity"):
+        for name in ("elevation", "azimuth", "turbidity", "cumulus", "cirrus", "visibility", "intensity"):
             low, high = getattr(self, name)
             if low > high:
                 raise AirworthyError(f"SkyVariation.{name} reaches from {low:g} down to {high:g}; expected the smaller first.")
@@ -144,6 +152,8 @@ class SkyVariation:
             raise AirworthyError("SkyVariation.intensity begins at 0; its logarithm needs more than 0.")
 
 
+_FARTHEST = 5e4
+"""To which drawn clouds have drifted at most [m]."""
 DEFAULT_VARIATION = SkyVariation()
 
 
@@ -169,7 +179,7 @@ def drawn_weather(number: int, seed: int = 0, variation: SkyVariation = DEFAULT_
         variation: Between which numbers.
         sky: Whose ground and night stay; None: the defaults.
     """
-    u = random.uniforms(random.flight_key(seed, number), 0, random.Stream.SKY, 8)
+    u = random.uniforms(random.flight_key(seed, number), 0, random.Stream.SKY, 16)
     made = replace(
         sky or Sky(),
         model="daylight",
@@ -179,6 +189,13 @@ def drawn_weather(number: int, seed: int = 0, variation: SkyVariation = DEFAULT_
         cover=1.0 if u[3] < variation.overcast else 0.0,
         intensity=_by_logarithm(variation.intensity, u[4]),
     )
+    if u[7] < variation.cloudy:
+        made = replace(
+            made,
+            cumulus=_between(variation.cumulus, u[8]),
+            cirrus=_between(variation.cirrus, u[9]),
+            drift=(_between((-_FARTHEST, _FARTHEST), u[10]), _between((-_FARTHEST, _FARTHEST), u[11])),
+        )
     haze = Haze(VISIBLE / _by_logarithm(variation.visibility, u[6])) if u[5] < variation.hazy else Haze()
     return Weather(made, haze)
 

@@ -1,0 +1,88 @@
+// Clouds before a sky by daylight (airworthy.scenes.sky.clouds, and its twin): heaps on one layer, wisps on a higher one, both of
+// one seamless tile of noise. Needs shading_lanes.h. A row's columns are told there.
+struct Clouds {
+  static INLINE F falling(F x) { return W::exp2(W::clamp(x, 0.0f, 80.0f) * -1.44269504f); }
+  SHADING_FUNCTION F noise(const float* tile, F x, F y) {
+    F u = (x - N::floor(x)) * (float)CLOUD_SIDE, v = (y - N::floor(y)) * (float)CLOUD_SIDE;
+    const F i = W::clamp(N::floor(u), 0.0f, (float)(CLOUD_SIDE - 1)), j = W::clamp(N::floor(v), 0.0f, (float)(CLOUD_SIDE - 1));
+    u = u - i, v = v - j;
+    const F a = u * u * (3.0f - u * 2.0f), b = v * v * (3.0f - v * 2.0f);
+    const I left = W::to_int(i), low = W::to_int(j) * CLOUD_SIDE, right = (left + 1) & (CLOUD_SIDE - 1);
+    const I high = (low + CLOUD_SIDE) & (CLOUD_SIDE * CLOUD_SIDE - 1);
+    return W::mix(W::mix(W::gather(tile, low + left), W::gather(tile, low + right), a),
+                  W::mix(W::gather(tile, high + left), W::gather(tile, high + right), a), b);
+  }
+  // The way to a layer.
+  static INLINE F way(F rise, float height) {
+    const float over = 2.0f * height + height * (height / CLOUD_RADIUS);
+    return N::c(over) / (rise + N::sqrt(rise * rise + N::c(over / CLOUD_RADIUS)));
+  }
+  static INLINE F forward(F cosine) {
+    const F q = W::maximum(cosine * -1.5f + 1.5625f, N::c(1e-4f));
+    return N::c(0.4375f) / (q * N::sqrt(q));
+  }
+  static INLINE V3 load(const float* p) { return V3::c(p[0], p[1], p[2]); }
+  // `left`: the share of the light from behind that passes.
+  static INLINE V3 wisps(const float* row, const float* tile, const V3& d, F rise, F cosine, float east, float north, F& left) {
+    const F far = way(rise, row[3] + CLOUD_WISPS);
+    const float scale = 0.25f / CLOUD_TILE;
+    const F x = (d.x * far + east) * scale, y = (d.y * far + north) * scale;
+    const F bent = noise(tile, x * 0.5f + 0.37f, y * 0.5f + 0.11f) * 0.35f;
+    const F along = (x + y) * 0.45f, across = (y - x) * 1.6f + bent;
+    const F level = noise(tile, along + 0.21f, across) * 0.65f + noise(tile, along * 4.0f, across * 5.0f + 0.4f) * 0.35f;
+    const F thick = W::clamp((level - (0.95f - 0.85f * row[2])) * 1.6f, 0.0f, 1.0f);
+    left = 1.0f - thick * thick * (3.0f - thick * 2.0f) * 0.75f * falling((far * 0.5f - 4000.0f) * row[17]);
+    return load(row + 14) * N::c(0.9f) + load(row + 11) * (W::minimum(forward(cosine), N::c(6.0f)) * 0.05f + 0.16f);
+  }
+  static INLINE V3 heaps(const float* row, const float* tile, const V3& d, F rise, F cosine, float east, float north, F& left) {
+    const float scale = 1.0f / CLOUD_TILE, edge = 1.0f - row[1] + 0.02f;
+    const F far = way(rise, row[3]);
+    const F east0 = (d.x * far + east) * scale, north0 = (d.y * far + north) * scale;
+    const F step = N::c(CLOUD_DEPTH * scale / (float)CLOUD_STEPS) / W::maximum(rise, N::c(0.22f));
+    const float reach = 0.35f * CLOUD_DEPTH * scale / (row[10] > 0.25f ? row[10] : 0.25f);
+    const F near = W::clamp(1.2f - far * 1e-4f, 0.0f, 1.0f), middle = W::clamp(1.2f - far * 4e-5f, 0.2f, 1.0f) * 0.26f;
+    const F fine = near * 0.14f * (noise(tile, east0 * 21.0f, north0 * 21.0f) - 0.5f);
+    F through = N::c(1.0f), light = N::c(0.0f), weight = N::c(0.0f);
+    PRAGMA_NOUNROLL
+    for (int k = 0; k < CLOUD_STEPS; ++k) {
+      const float number = (float)k + 0.5f, height = number / (float)CLOUD_STEPS;
+      const F x = east0 + d.x * step * number, y = north0 + d.y * step * number;
+      const F level = noise(tile, x, y) + middle * (noise(tile, x * 5.0f + 0.3f, y * 5.0f + 0.7f) - 0.5f) + fine;
+      const F inside = level - (edge + CLOUD_STEEP * height * height), dense = W::clamp(inside * 8.0f, 0.0f, 1.0f);
+      if (!N::any(dense > 0.0f)) continue;
+      const float above = height + 0.3f;
+      const F towards = noise(tile, x + row[8] * reach, y + row[9] * reach) - (edge + CLOUD_STEEP * above * above);
+      const F shade = falling(W::maximum(towards, N::c(0.0f)) * 5.0f + W::maximum(inside, N::c(0.0f)) * 3.0f);
+      const F taken = through * (1.0f - falling(dense * 2.2f));
+      light = light + taken * shade;
+      weight = weight + taken * (shade * 0.35f + (0.45f + 0.3f * height));
+      through = through - taken;
+    }
+    const F share = N::c(1.0f) / W::maximum(1.0f - through, N::c(1e-6f));
+    left = 1.0f - (1.0f - through) * falling((far - 4000.0f) * row[17]);
+    const F lining = through * W::minimum(forward(cosine), N::c(8.0f)) * 0.06f;
+    return load(row + 14) * (weight * share) + load(row + 11) * (light * share * 0.3f + 0.04f + lining);
+  }
+  // What is seen where a sky sends `light`; `passed`: the share of that which passes the clouds.
+  SHADING_FUNCTION V3 over(const float* row, const V3& d, const V3& light, float time, F& passed) {
+    passed = N::c(1.0f);
+    const M up = d.z > 0.0f;
+    if (!N::any(up)) return light;
+    const float* tile = row + (int)row[0] * SKY_COLUMNS;
+    const float east = row[6] + row[4] * time, north = row[7] + row[5] * time;
+    const F rise = W::maximum(d.z, N::c(0.0f)), cosine = d.x * row[8] + d.y * row[9] + d.z * row[10];
+    V3 out = light;
+    F left;
+    if (row[2] > 0.0f) {
+      const V3 own = wisps(row, tile, d, rise, cosine, east, north, left);
+      passed = N::select(up, left, passed);
+      out = V3::select(up, V3::mix(own, out, left), out);
+    }
+    if (row[1] > 0.0f) {
+      const V3 own = heaps(row, tile, d, rise, cosine, east, north, left);
+      passed = N::select(up, passed * left, passed);
+      out = V3::select(up, V3::mix(own, out, left), out);
+    }
+    return out;
+  }
+};
