@@ -51,6 +51,10 @@ class FixedStudent(Student):
         """Return them, the first one with the best score."""
         return np.tile([0.1, 0.2, 0.3], (len(state), 1)), np.tile(self.points, (len(state), 1, 1, 1))
 
+    def of_both_sides(self, images: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same: in a mirror it sees nothing else."""
+        return self(images, state)
+
 
 def free_weights() -> dict[str, np.ndarray]:
     """Weights that are zero: nothing is told from the free course."""
@@ -128,6 +132,29 @@ def test_numbers_of_a_flight_do_not_depend_on_others() -> None:
         np.testing.assert_array_equal(alone[1][0], points[k])
     doubled = StudentNetwork(random_weights(), 3, np.float64)(images, state)[1]
     np.testing.assert_allclose(points, doubled, atol=1e-4)
+
+
+def test_a_mirrored_instant_is_a_second_opinion_and_comes_back_turned() -> None:
+    rng = np.random.default_rng(4)
+    student = Student(StudentContract(), random_weights())
+    images = rng.integers(0, 251, (2, IMAGE, IMAGE)).astype(np.uint8)
+    attitude, pushed = np.asarray(from_euler(0.2, -0.3, 0.7)), np.array([[5.0, 1.0, 0.2]] * 2)
+    state = state_rows(np.tile(attitude, (2, 1)), pushed, np.array([[0.3, -0.2, 0.5]] * 2), np.array([[0.8, 0.6, 0.0]] * 2))
+    score, points = student.of_both_sides(images, state)
+    assert (score.shape, points.shape) == ((2, 6), (2, 6, 10, 3))
+    for mine, plain in zip((score[:, :3], points[:, :3]), student(images, state), strict=True):
+        np.testing.assert_array_equal(mine, plain)
+    # The mirrored instant by hand: a roll the other way and a turn the other way, of what moves the other way.
+    other = np.asarray(from_euler(-0.2, -0.3, -0.7))
+    flipped = np.array([1.0, -1.0, 1.0])
+    rows = state_rows(
+        np.tile(other, (2, 1)), pushed * flipped, np.array([[-0.3, -0.2, -0.5]] * 2), np.array([[0.8, -0.6, 0.0]] * 2)
+    )
+    np.testing.assert_allclose(rows, state * level.STATE_SIGNS, atol=1e-12)
+    told = student(np.ascontiguousarray(images[:, :, ::-1]), rows)
+    # Where a ray meets the border of two pixels the flipped image may show the other one.
+    np.testing.assert_allclose(score[:, 3:], told[0], atol=0.05)
+    np.testing.assert_allclose(points[:, 3:], told[1] * flipped, atol=0.05)
 
 
 def test_points_are_told_from_the_free_course() -> None:

@@ -8,13 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from airworthy.core.arrays import ArrayBool, ArrayF32, ArrayU8
+from airworthy.planners.agile_autonomy.level import MIRROR, STATE_SIGNS
 
-__all__ = ["MIRROR", "mirrored"]
-
-# Of the state: what a mirror across the plane of x and z leaves, and what it turns round. It turns a rate about an axis
-# that lies in the plane, and leaves one about the axis across it.
-MIRROR = np.array([1.0, -1.0, 1.0])
-_STATE_SIGNS = np.concatenate([np.outer(MIRROR, MIRROR).reshape(-1), MIRROR, -MIRROR, MIRROR])
+__all__ = ["mirrored"]
 
 
 def mirrored(which: ArrayBool, views: ArrayU8, state: ArrayF32, expert: ArrayF32) -> tuple[ArrayU8, ArrayF32, ArrayF32]:
@@ -28,6 +24,6 @@ def mirrored(which: ArrayBool, views: ArrayU8, state: ArrayF32, expert: ArrayF32
     """
     side = which[:, None]
     seen = np.where(side[..., None], views[:, :, ::-1], views)
-    known = np.where(side, state * _STATE_SIGNS, state).astype(np.float32)
+    known = np.where(side, state * STATE_SIGNS, state).astype(np.float32)
     taught = np.where(side[..., None, None], expert * MIRROR, expert).astype(np.float32)
     return seen, known, taught

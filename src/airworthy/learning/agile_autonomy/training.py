@@ -17,7 +17,7 @@ from airworthy.core.files import make_folder, read_bytes, sha256, write_bytes
 from airworthy.core.jobs.checkpoints import Checkpoint
 from airworthy.learning.agile_autonomy.config import StudentOptions
 from airworthy.learning.agile_autonomy.instants import Instants, joined
-from airworthy.learning.agile_autonomy.looks import MIRROR, mirrored
+from airworthy.learning.agile_autonomy.looks import mirrored
 from airworthy.learning.agile_autonomy.loss import clearance_loss, score_loss, space_loss
 from airworthy.learning.agile_autonomy.network import StudentNet
 from airworthy.learning.agile_autonomy.poses import posed
@@ -26,7 +26,7 @@ from airworthy.learning.agile_autonomy.twin import collision_costs
 from airworthy.learning.machine import ModelState
 from airworthy.learning.timed_training import StepStopped
 from airworthy.planners.agile_autonomy.contract import StudentContract
-from airworthy.planners.agile_autonomy.level import blank_views
+from airworthy.planners.agile_autonomy.level import MIRROR, blank_views
 from airworthy.planners.agile_autonomy.planner import Student
 
 __all__ = ["DATA_FOLDER", "StudentTraining", "learning_rate_share"]

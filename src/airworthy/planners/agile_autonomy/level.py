@@ -14,7 +14,18 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.planners.mapping.boxes import mapping_camera
 
-__all__ = ["BEYOND", "COLUMNS", "ROWS", "UNSEEN", "VIEW_STEPS", "blank_views", "level_axes", "level_views"]
+__all__ = [
+    "BEYOND",
+    "COLUMNS",
+    "MIRROR",
+    "ROWS",
+    "STATE_SIGNS",
+    "UNSEEN",
+    "VIEW_STEPS",
+    "blank_views",
+    "level_axes",
+    "level_views",
+]
 
 # Ours: a degree and three quarters; a trunk of 0.6 m has seven columns where the benchmark's camera sees it first.
 ROWS, COLUMNS = 48, 96
@@ -29,6 +40,10 @@ BEYOND = 1.25
 """Times the reach lies what is nearness zero: the last metre that is seen stands out from what is not seen."""
 _POOLED = 2
 """Pixels along each edge of which the nearest counts, so that nothing thin is missed and a gap of the sensor tells nothing."""
+# What a mirror across the plane of nose and height leaves, and what it turns round, of a vector and of the state. It turns a
+# rate about an axis that lies in the plane, and leaves one about the axis across it.
+MIRROR = np.array([1.0, -1.0, 1.0])
+STATE_SIGNS = np.concatenate([np.outer(MIRROR, MIRROR).reshape(-1), MIRROR, -MIRROR, MIRROR])
 _AHEAD = 0.1
 """Directions less far ahead of the image's plane than this share are outside of it."""
 

@@ -1,6 +1,7 @@
 """Agile-Autonomy as a planner: 15 times a second a depth image becomes trajectories of one second, of which one is flown.
 
-Source: specification of the planners, section 8.5. What is flown is fitted and re-timed as the sampling expert's is.
+Source: specification of the planners, section 8.5. What is flown is re-timed as the sampling expert's is, and as smooth as the
+vehicle needs (`flyable`).
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, to_matrix, to_rotation_vector
 from airworthy.core.schema import Bound, check_fields
 from airworthy.planners.agile_autonomy.contract import StudentContract, read_student_folder, shipped_student
+from airworthy.planners.agile_autonomy.flyable import FlyablePaths
 from airworthy.planners.agile_autonomy.layers import POINTS, RATE, StudentNetwork
+from airworthy.planners.agile_autonomy.level import MIRROR, STATE_SIGNS, level_views
 from airworthy.planners.agile_autonomy.sight import STEPS, DepthImages, reference_directions, state_rows
 from airworthy.planners.common.interface import MapSettings, Mission, Motion, Setpoints
 from airworthy.planners.sampling_expert.planner import BRAKING, CEILING, FLOOR
-from airworthy.planners.sampling_expert.retimed import RetimedPaths
 from airworthy.planners.sampling_expert.sampling import TIMES
 
 __all__ = ["STATES", "AgileAutonomy", "AgileAutonomySettings", "BodyRates", "Student", "chosen_mode", "read_student"]
@@ -54,6 +56,9 @@ class AgileAutonomySettings:
     # Ours: costs near zero are told with an error, and their ratio says nothing.
     score_slack: Annotated[float, Bound(0.0, 4.0)] = 0.05
     """Or if its score is farther from zero than the best by less than this."""
+    # Ours: it learnt each instant half of the time as in a mirror, and errs otherwise in each.
+    mirrored: bool = True
+    """Look at every instant as in a mirror as well, and choose among twice the modes."""
 
     def __post_init__(self) -> None:
         check_fields(self, "AgileAutonomySettings.")
@@ -74,6 +79,13 @@ class Student:
     def __call__(self, images: ArrayU8, state: Array) -> tuple[Array, Array]:
         """Return scores (n, modes) and points (n, modes, 10, 3), body frame [m]; see `StudentNetwork`."""
         return self._network(np.full_like(images, STEPS) if self.contract.blind else images, state)
+
+    def of_both_sides(self, images: ArrayU8, state: Array) -> tuple[Array, Array]:
+        """Return the same of what is seen and of its mirror image, turned back: (n, 2 modes) and (n, 2 modes, 10, 3)."""
+        views = level_views(np.full_like(images, STEPS) if self.contract.blind else images, state, STEPS)
+        score, points = self._network.of_views(views, state)
+        other, turned = self._network.of_views(np.ascontiguousarray(views[:, :, ::-1]), state * STATE_SIGNS)
+        return np.concatenate([score, other], axis=1), np.concatenate([points, turned * MIRROR], axis=1)
 
 
 def read_student(folder: str | Path) -> Student:
@@ -184,7 +196,7 @@ class AgileAutonomy:
         """Begin n flights."""
         self.check_ready()
         count = len(mission.start)
-        self._mission, self._paths, self._rates = mission, RetimedPaths(mission), BodyRates(count)
+        self._mission, self._paths, self._rates = mission, FlyablePaths(mission), BodyRates(count)
         self._tick, self._state = np.full(count, -1, np.int64), np.zeros(count, np.int64)
         self._decided = np.zeros(count, bool)
         self._before: list[tuple[float, Array] | None] = [None] * count
@@ -214,7 +226,7 @@ class AgileAutonomy:
         ids = np.flatnonzero(self._decided)
         if ids.size:
             self._decide(ids, motion, rate, maps.images[ids])
-        work = {"student_inferences": self._decided.astype(np.float64)}
+        work = {"student_inferences": (1.0 + self.options.mirrored) * self._decided}
         return {"work": work, "replans": self._decided.astype(np.int64), "state": self._state.copy()}
 
     def adopt(self, delay: Array) -> None:
@@ -232,7 +244,7 @@ class AgileAutonomy:
         cap = np.minimum(mission.speed[ids], self.options.speed_max)
         direction = reference_directions(position, mission.start[ids], mission.goal[ids], cap)
         state = state_rows(motion.attitude[ids], motion.velocity[ids], rate[ids], direction)
-        score, local = self.student(images, state)
+        score, local = (self.student.of_both_sides if self.options.mirrored else self.student)(images, state)
         turn = np.asarray(to_matrix(motion.attitude[ids]), np.float64).reshape(-1, 3, 3)
         points = position[:, None, None] + np.einsum("nij,nmtj->nmti", turn, local)
         for k, flight in enumerate(ids):

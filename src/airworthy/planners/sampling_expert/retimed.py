@@ -106,9 +106,8 @@ class RetimedPaths:
 
     def _path(self, flight: int, points: Array, motion: Motion, target: float) -> _Path:
         """Return the polynomial that is flown: from the present set-point's acceleration on, by arc length."""
-        by_points, by_start = constrained_fit(EXECUTED, 3)
         start = np.stack(self.begin(flight, motion))
-        chosen = by_points @ points + by_start @ start
+        chosen = self._fitted(flight, points, start)
         grid = np.linspace(0.0, TIMES[-1], _FINE)
         points, slope, curve = (powers(grid, EXECUTED, d) @ chosen for d in range(3))
         along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
@@ -116,9 +115,17 @@ class RetimedPaths:
         tangent = slope / np.maximum(size, 1e-6)
         # Ours, [m/s]: the curvature of a path that begins at rest is 0 / 0, and close to it huge.
         bend = (curve - (curve * tangent).sum(axis=1, keepdims=True) * tangent) / np.maximum(size, 0.3) ** 2
-        limit = float(self._mission.acceleration[flight])
         speed = float(np.linalg.norm(start[1]))
-        return _Path(float(motion.time[flight]), along, points, tangent, bend, speed, target, limit)
+        return _Path(float(motion.time[flight]), along, points, tangent, bend, speed, target, self._limit(flight))
+
+    def _fitted(self, flight: int, points: Array, start: Array) -> Array:
+        """Return coefficients (6, 3) of what is flown instead of points (10, 3), its first derivatives `start` (3, 3) held."""
+        by_points, by_start = constrained_fit(EXECUTED, 3)
+        return np.asarray(by_points @ points + by_start @ start)
+
+    def _limit(self, flight: int) -> float:
+        """Return the acceleration by which a flight goes over to its target speed [m/s^2]."""
+        return float(self._mission.acceleration[flight])
 
     def _row(self, flight: int, time: float) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration of one flight: the speed goes over to its target and is constant then."""
