@@ -25,7 +25,7 @@ from airworthy.rendering.shading import Cameras, ShadingOptions, seen_by_colors,
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import MAP_COLUMNS, PROBE_SIZE, BakedLight
-from airworthy.scenes.record import Color, Haze, Light, Material, Scene, Sun
+from airworthy.scenes.record import Color, Haze, Light, Material, Rain, Scene, Sun
 
 __all__ = ["bake", "baked_light", "cache_folder", "load_baked", "relit", "save_baked", "scene_hash", "use_baked"]
 
@@ -252,9 +252,14 @@ def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True
         quiet: Show no progress.
         threads: Of the CPU; None: all.
     """
-    # What moves would leave its shadow where it stood; haze comes between eye and surface, and is no part of what is baked.
+    # What moves would leave its shadow where it stood; haze comes between eye and surface, and is no part of what is baked;
+    # what is wet sends on a little less, which is left out.
     still = replace(
-        scene, actors=(), haze=Haze(), lights=tuple(light for light in scene.lights if not getattr(light, "attached", ""))
+        scene,
+        actors=(),
+        haze=Haze(),
+        rain=Rain(),
+        lights=tuple(light for light in scene.lights if not getattr(light, "attached", "")),
     )
     batch = seen_by_colors(SceneBatch(still, threads=threads))
     return solve(still, batch.geometry, RenderTracer(batch), settings, quiet)

@@ -25,6 +25,7 @@ from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import is_burning, sky_irradiance, sky_radiance
 from airworthy.scenes.record import PointLight, SpotLight, Sun
 from airworthy.scenes.sky.haze import haze_row, with_haze
+from airworthy.scenes.sky.wetness import in_rain
 
 __all__ = ["path_twin"]
 
@@ -145,6 +146,7 @@ def _world(batch: SceneBatch, options: StillOptions) -> _World:
     if not all(isinstance(batch.geometry.shapes[k], Box | Sphere) for k in layout.shape):
         raise AirworthyError("The twin of still images takes boxes and spheres.")
     scene = batch.scenes[0]
+    haze = in_rain(scene.haze, scene.rain)
     roughness = np.clip([row.roughness for row in rows], 0.03, 1.0)
     return _World(
         batch,
@@ -156,7 +158,7 @@ def _world(batch: SceneBatch, options: StillOptions) -> _World:
         options,
         np.array([row.transmission for row in rows]),
         np.array([row.ior for row in rows]),
-        haze_row(scene.haze, sky_irradiance(scene.sky, 1.0), scene.lights) if scene.haze.density > 0.0 else None,
+        haze_row(haze, sky_irradiance(scene.sky, 1.0), scene.lights) if haze.density > 0.0 else None,
     )
 
 

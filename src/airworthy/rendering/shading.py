@@ -30,7 +30,7 @@ from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.sky import clouds
+from airworthy.scenes.sky import clouds, wetness
 
 __all__ = [
     "APPEARANCE_CHANNELS",
@@ -152,6 +152,7 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "SUN_COSINE": SUN_ANGLE_COSINE,
         "SUN_RADIANCE": SUN_RADIANCE,
         **clouds.CLOUD_NUMBERS,
+        **wetness.WET_NUMBERS,
     }
     # Not enumerators: lane vectors do not mix with their type.
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Material,
         PointLight,
         Pose,
+        Rain,
         Region,
         Scene,
         Sky,
@@ -62,7 +63,7 @@ else:
 
 __all__ = [
     "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "Decal", "EditBox",
-    "GateFrame", "Haze", "Instance", "Material", "MaterialRecipe", "PointLight", "Pose", "Region", "Scene",
+    "GateFrame", "Haze", "Instance", "Material", "MaterialRecipe", "PointLight", "Pose", "Rain", "Region", "Scene",
     "SceneBatch", "SkeletonRecording", "Sky", "SkyVariation", "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture",
     "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "card", "check_scene", "cropped",
     "export_scene", "findings", "is_unknown_solid", "look_at", "material_maps", "material_names", "material_recipe",

@@ -18,7 +18,6 @@ from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import BakedArrays, BakedLight, baked_arrays, light_rows, sky_rows
 from airworthy.scenes.record import Material, Texture
-from airworthy.scenes.sky.clouds import has_clouds
 from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, octahedral, pack
 
 __all__ = ["FACE_SIZE", "MATERIAL_MAPS", "OPEN_CHANNEL", "TEXTURE_SCALES", "VERTEX_SIZE", "Appearance", "appearance_of"]
@@ -186,10 +185,11 @@ class Appearance:
         self.lights, self.light_spans = light_rows(batch.scenes)
         """(light, LIGHT_COLUMNS) of all scenes one after the other, and (scene, 2): first and count."""
         scenes = batch.scenes
-        self.skies = sky_rows([one.sky for one in scenes], [one.haze for one in scenes], [one.lights for one in scenes])
+        hazes, lights, rains = ([getattr(one, name) for one in scenes] for name in ("haze", "lights", "rain"))
+        self.skies = sky_rows([one.sky for one in scenes], hazes, lights, rains)
         """(scene, SKY_COLUMNS), and behind them rows of tables of daylight and of haze, to which those point."""
-        self.has_clouds = any(has_clouds(one.sky) for one in scenes)
-        """Some sky has clouds, which move."""
+        self.has_clouds = bool((self.skies[: len(scenes), 11] > 0.0).any())
+        """Some sky has clouds, which move, or ground that is wet."""
         self._shapes, self._scenes = shapes, list(batch.scenes)
         sizes = [max(len(batch.geometry.layout(k)), 1) for k in range(len(batch.scenes))]
         self._slots = [0, *np.cumsum(sizes).tolist()]

@@ -12,10 +12,11 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayLike, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Placement, Shape
-from airworthy.scenes.record import Haze, Light, PointLight, Scene, Sky, SpotLight, Sun
-from airworthy.scenes.sky.clouds import cloud_tile, has_clouds, over_clouds
+from airworthy.scenes.record import Haze, Light, PointLight, Rain, Scene, Sky, SpotLight, Sun
+from airworthy.scenes.sky.clouds import CLOUD_COLUMNS, cloud_tile, has_clouds, over_clouds
 from airworthy.scenes.sky.haze import haze_row
 from airworthy.scenes.sky.tables import cloud_row, daylight_table, table_irradiance, table_radiance
+from airworthy.scenes.sky.wetness import in_rain
 
 __all__ = ["BakedArrays", "BakedLight", "MapLayout", "baked_arrays", "fill_invalid", "map_layout"]
 
@@ -233,7 +234,7 @@ SKY_STEPS = 33
 SKY_COLUMNS = 12 + 3 * SKY_STEPS
 """Zenith, horizon, ground (radiance times intensity), 3 numbers, then irradiance by the normal's z.
 
-The three: how many rows on the table of daylight begins, the haze and the clouds (0: there are none)."""
+The three: how many rows on the table of daylight begins, the haze, and the clouds and what is wet (0: there are none)."""
 HAZE = 0.06
 """The ground's colour is reached this far (sine) below the horizon."""
 
@@ -274,13 +275,19 @@ def sky_irradiance(sky: Sky, normal_z: ArrayLike) -> Array:
     return np.asarray((weight @ radiance).reshape(*np.shape(normal_z), 3))
 
 
-def sky_rows(skies: Sequence[Sky], hazes: Sequence[Haze] = (), lights: Sequence[Sequence[Light]] = ()) -> ArrayF32:
+def sky_rows(
+    skies: Sequence[Sky],
+    hazes: Sequence[Haze] = (),
+    lights: Sequence[Sequence[Light]] = (),
+    rains: Sequence[Rain] = (),
+) -> ArrayF32:
     """Return a row per sky, (sky, SKY_COLUMNS), and behind them as many more rows as tables of daylight and hazes need.
 
     Args:
         skies: Of the scenes.
         hazes: Of the scenes; empty: none.
         lights: Of the scenes, whose suns glow in the haze.
+        rains: Of the scenes; empty: none.
     """
     table = np.zeros((len(skies), SKY_COLUMNS), np.float32)
     more: list[ArrayF32] = []
@@ -296,18 +303,21 @@ def sky_rows(skies: Sequence[Sky], hazes: Sequence[Haze] = (), lights: Sequence[
         else:
             row[:9] = np.concatenate([sky.zenith, sky.horizon, sky.ground]) * sky.intensity
             row[12:] = sky_irradiance(sky, np.linspace(-1.0, 1.0, SKY_STEPS)).reshape(-1)
-        if index < len(hazes) and hazes[index].density > 0.0:
-            more.append(_whole_rows(haze_row(hazes[index], _level(sky), lights[index] if index < len(lights) else ())))
+        rain = rains[index] if index < len(rains) else Rain()
+        haze = in_rain(hazes[index] if index < len(hazes) else Haze(), rain)
+        if haze.density > 0.0:
+            more.append(_whole_rows(haze_row(haze, _level(sky), lights[index] if index < len(lights) else ())))
             row[10] = end - index
             end += 1
-        if has_clouds(sky):
+        if has_clouds(sky) or rain != Rain():
             if tile < 0:
                 tile = end
                 more.append(_whole_rows(cloud_tile().reshape(-1)))
                 end += len(more[-1])
             row[11] = end - index
-            more.append(_whole_rows(cloud_row(sky)))
-            more[-1][0, 0] = tile - end
+            row_of = cloud_row(sky).copy() if has_clouds(sky) else np.zeros(CLOUD_COLUMNS)
+            row_of[0], row_of[18:21] = tile - end, (rain.wetness, rain.puddles, rain.rate)
+            more.append(_whole_rows(row_of))
             end += 1
     # What is told in single precision must be a whole number.
     if end >= 1 << 24:

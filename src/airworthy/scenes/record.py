@@ -309,6 +309,26 @@ class Haze:
 
 
 @dataclass(frozen=True)
+class Rain:
+    """Falling rain and what it has left on the ground; none by default.
+
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+
+    rate: Annotated[float, Bound(0.0, 300.0, "mm/h")] = 0.0
+    """Of what falls now [mm/h]: 2 light, 10 heavy, 50 a downpour. It takes part of the sight, ruffles puddles, and draws
+    streaks where a picture is made."""
+    wetness: Annotated[float, SHARE] = 0.0
+    """Of what faces the sky: wet ground is darker and smoother."""
+    puddles: Annotated[float, SHARE] = 0.0
+    """About what share of level ground stands under water."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Rain.")
+
+
+@dataclass(frozen=True)
 class Pose:
     """A place to be at, and a heading."""
 
@@ -461,6 +481,7 @@ class Scene:
     carved: CarvedSpace | None = field(default=None, metadata=LATER)
     """Of a captured place: which of its space is known to be free, which holds a surface, and which is unknown."""
     haze: Haze = field(default=Haze(), metadata=LATER)
+    rain: Rain = field(default=Rain(), metadata=LATER)
     looks: tuple[Instance, ...] = field(default=(), metadata=LATER)
     """Things that only colours show: no depth, label, body, map or beacon knows of them. They stand where what is hit is not
     shown (`covered` and not `visible`), or beside it: leaves, grass, ornament."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.core import frames
 from airworthy.core.arrays import ArrayF32, ArrayU8, NDArray
 from airworthy.core.errors import unknown_name
 from airworthy.core.schema import check_fields
@@ -18,6 +19,7 @@ from airworthy.rendering.still import StillOptions
 from airworthy.scenes import under_sky, weather_named
 from airworthy.scenes.actors import posed
 from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.lights import sky_irradiance
 from airworthy.scenes.record import Scene
 from airworthy.scenes.viewpoints import Viewpoint, roofless, view
 
@@ -182,7 +184,7 @@ def sky_pictures(
     if not weathers or "rgb" not in channels:
         return pictures(scene, camera, size, channels, time, light)
     viewpoint = camera if isinstance(camera, Viewpoint) else view(posed(scene, time), camera)
-    places = [under_sky(scene, one.sky, one.haze) for one in weathers]
+    places = [under_sky(scene, one.sky, one.haze, one.rain) for one in weathers]
     shown = [pictures(place, viewpoint, size, ("rgb",), time, light)["rgb"] for place in places]
     rest = [channel for channel in channels if channel != "rgb"]
     made = pictures(scene, viewpoint, size, rest, time, light) if rest else {}
@@ -230,6 +232,8 @@ def pictures(
         place = roofless(place)
     table = RayTable(*viewpoint.rays(*size), axis=(0.0, 0.0, 1.0))
     batch = SceneBatch(place)
+    # Actors are posed already; the wind has moved the clouds.
+    batch.time[:] = time
     wanted = [_CAST[channel] for channel in channels if channel in _CAST]
     wanted += [name for name in ("semantic_id", "normal_world") if "matte" in channels and name not in wanted]
     found: dict[str, Any] = (
@@ -257,9 +261,24 @@ def _rgb(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, light: Pictur
         # Textures are as sharp as the mean of so many rays can show.
         options = replace(options, samples=light.samples, texture_bias=-0.5 * math.log2(max(light.samples, 1)))
     linear = render(batch, table, *pose, channels=("rgb",), options=options, still=light.still)["rgb"]
+    if batch.scenes[0].rain.rate > 0.0 and not viewpoint.parallel:
+        linear = _rained(batch, table, viewpoint, linear)
     if light.ev == LINEAR_EV:
         return to_8bit(linear)[0]
     return to_8bit(linear, exposure_factor(_metered_ev(linear) if light.ev is None else light.ev))[0]
+
+
+def _rained(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, linear: ArrayF32) -> ArrayF32:
+    from airworthy.sensors.realism.rain import DropView, rain_cover, with_streaks
+
+    scene, height, width = batch.scenes[0], table.height, table.width
+    view = DropView(0.5 * max(width, height) / math.tan(0.5 * viewpoint.fov))
+    pose = viewpoint.position[None], viewpoint.attitude[None]
+    depth = cast(batch.geometry, table, *pose, channels=("depth",))["depth"][0].astype(np.float64)
+    down = frames.rotate(frames.conjugate(viewpoint.attitude), np.array([0.0, 0.0, -1.0]))
+    cover = rain_cover(scene.rain.rate, view, np.where(np.isfinite(depth), depth, np.inf), np.zeros(3), down)
+    around = sky_irradiance(scene.sky, 1.0) / math.pi
+    return with_streaks(linear[0], cover, around.reshape(3))[None]
 
 
 def _metered_ev(linear: ArrayF32) -> float:

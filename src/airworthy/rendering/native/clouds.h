@@ -86,3 +86,38 @@ struct Clouds {
     return out;
   }
 };
+// Wet surfaces and puddles (airworthy.scenes.sky.wetness, and its twin), of the same row and tile as the clouds.
+struct Wet {
+  SHADING_FUNCTION void on(const float* row, const Appearance& appearance, M there, const Fetched& fetched, Surface& s) {
+    const float wet = row[18], puddles = row[19], rain = row[20];
+    if (wet == 0.0f && puddles == 0.0f) return;
+    // Of glass the albedo is a tint.
+    there = there & (W::gather(appearance.materials, W::pick(there, fetched.material, W::i(0)) * MATERIAL_COLUMNS + 15) == 0.0f);
+    const M leaf = s.cutoff > 0.0f;
+    const F up = W::clamp((s.geometric.z + 0.2f) * (1.0f / 1.2f), 0.0f, 1.0f);
+    F share = up * up * (3.0f - up * 2.0f);
+    share = N::select(leaf, W::maximum(share, N::c(0.5f)), share) * wet;
+    share = N::select(there, share, N::c(0.0f));
+    const F dark = share * (1.0f - s.metallic);
+    const V3 soaked = {soaking(s.albedo.x), soaking(s.albedo.y), soaking(s.albedo.z)};
+    V3 albedo = V3::mix(s.albedo, soaked, dark);
+    F roughness = W::mix(s.roughness, W::minimum(s.roughness, N::c(WET_ROUGHNESS)), share);
+    V3 normal = s.normal;
+    if (puddles > 0.0f) {
+      const F level = N::select(there & N::invert(leaf), W::clamp((s.geometric.z - 0.97f) * 50.0f, 0.0f, 1.0f), N::c(0.0f));
+      if (N::any(level > 0.0f)) {
+        const float* tile = row + (int)row[0] * SKY_COLUMNS;
+        const F broad = Clouds::noise(tile, s.point.x * (1.0f / PUDDLE_BROAD), s.point.y * (1.0f / PUDDLE_BROAD));
+        const F small = Clouds::noise(tile, s.point.x * (1.0f / PUDDLE_SMALL), s.point.y * (1.0f / PUDDLE_SMALL));
+        const F water = W::clamp((broad * 0.65f + small * 0.35f - (0.85f - 0.7f * puddles)) * 10.0f, 0.0f, 1.0f) * level;
+        albedo = V3::mix(albedo, soaked * N::c(0.6f), water);
+        roughness = W::mix(roughness, N::c(rain > 0.0f ? 0.12f : 0.04f), water);
+        normal = V3::mix(normal, s.geometric, water).unit();
+      }
+    }
+    s.albedo = albedo;
+    s.roughness = roughness;
+    s.normal = normal;
+  }
+  static INLINE F soaking(F a) { return a / (WET_INDEX2 - a * (WET_INDEX2 - 1.0f)); }
+};

@@ -328,7 +328,8 @@ for (;;) {
   if (N::any(there)) {
     const V3 towards = direction * N::c(-1.0f);
     Fetched fetched;
-    const Surface s = Surfaces::at(batch, appearance, env, towards, N::c(0.0f), hit, fetched, true);
+    Surface s = Surfaces::at(batch, appearance, env, towards, N::c(0.0f), hit, fetched, true);
+    if (tracer.sky[11] > 0.0f) Wet::on(tracer.sky + (int)tracer.sky[11] * SKY_COLUMNS, appearance, there, fetched, s);
     if (N::any(there & ((s.emission.x + s.emission.y + s.emission.z) > 0.0f))) {
       F part = N::c(1.0f);
       if (tracer.emitter_count > 0) {

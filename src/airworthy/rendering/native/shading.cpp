@@ -122,6 +122,7 @@ struct Shader {
     if (!N::any(there)) return out;
     Fetched fetched;
     s = Surfaces::at(batch, appearance, env, towards, spread, hit, fetched, true);
+    if (sky[11] > 0.0f) Wet::on(sky + (int)sky[11] * SKY_COLUMNS, appearance, there, fetched, s);
     if (flags & USE_GLASS) {
       s.passing = Glass::passing(appearance, there, fetched, s.ior);
       // A pane has no light of its own: whoever looks through it follows the ray.

@@ -45,7 +45,7 @@ def dressed(scene: Scene, season: Season = "summer", sky: str = "noon") -> Scene
         return made
     weather = weather_named(sky)
     air = replace(weather.haze, density=_HAZE, height=60.0) if weather.haze.density == 0.0 else weather.haze
-    return under_sky(made, weather.sky, air)
+    return under_sky(made, weather.sky, air, weather.rain)
 
 
 def _made(scene: Scene, season: Season) -> Scene:

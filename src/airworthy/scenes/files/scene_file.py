@@ -32,6 +32,7 @@ from airworthy.scenes.record import (
     Material,
     PointLight,
     Pose,
+    Rain,
     Region,
     Scene,
     Sky,
@@ -191,7 +192,7 @@ def write_cloud(splats: Splats, root: Path, stem: str, form: CloudForm) -> dict[
 
 _SECTIONS = ("shapes", "textures", "materials", "skeletons", "clouds")
 """Tables of tables, one section per entry."""
-_TABLES = ("semantics", "facts", "sky", "haze")
+_TABLES = ("semantics", "facts", "sky", "haze", "rain")
 """One section each."""
 _ROWS = ("instances", "looks", "splats", "models", "spawn", "gates", "beacons")
 """Lists of one line per entry."""
@@ -307,6 +308,7 @@ _PLAIN: dict[str, Any] = {
     "courses": tuple[str, ...],
     "sky": Sky,
     "haze": Haze,
+    "rain": Rain,
     "spawn": tuple[Region, ...],
     "gates": tuple[GateFrame, ...],
     "beacons": tuple[Beacon, ...],

@@ -18,14 +18,23 @@ from airworthy.core.arrays import Array, ArrayLike
 from airworthy.scenes.record import Sky
 from airworthy.scenes.sky.atmosphere import sun_irradiance
 
-__all__ = ["CLOUD_COLUMNS", "CLOUD_NUMBERS", "TILE_SIDE", "cloud_numbers", "cloud_tile", "has_clouds", "over_clouds"]
+__all__ = [
+    "CLOUD_COLUMNS",
+    "CLOUD_NUMBERS",
+    "TILE_SIDE",
+    "cloud_noise",
+    "cloud_numbers",
+    "cloud_tile",
+    "has_clouds",
+    "over_clouds",
+]
 
 TILE_SIDE = 256
 """Of the tile of noise [texels]."""
 CLOUD_COLUMNS = 24
 """Of a row: rows to the tile; cover of heaps and of wisps; base of the heaps [m]; wind (2) [m/s]; drift (2) [m]; direction to
 the sun (3); its irradiance above the clouds (3); radiance of the light from all sides (3); 1 over the distance at which
-clouds fade [1/m]; the rest spare."""
+clouds fade [1/m]; wetness, puddles and rate of the rain (`scenes.sky.wetness`); the rest spare."""
 CLOUD_NUMBERS: dict[str, float] = {
     "CLOUD_TILE": 11000.0,  # side of the tile on the layer of heaps [m]
     "CLOUD_DEPTH": 1100.0,  # height of the highest heaps [m]
@@ -108,7 +117,7 @@ def cloud_numbers(sky: Sky, level: Array) -> Array:
     return row
 
 
-def _noise(x: Array, y: Array) -> Array:
+def cloud_noise(x: Array, y: Array) -> Array:
     """Return the tile's value at points in sides of the tile, bilinear with smooth shares."""
     tile = cloud_tile()
     found = []
@@ -166,9 +175,9 @@ def _wisps(row: Array, d: Array, rise: Array, cosine: Array, moved: Array) -> tu
     scale = 1.0 / (4.0 * CLOUD_NUMBERS["CLOUD_TILE"])
     x, y = (d[..., 0] * way + moved[0]) * scale, (d[..., 1] * way + moved[1]) * scale
     # Combed along one direction: three times as long as wide, and bent by coarser noise.
-    bent = _noise(x * 0.5 + 0.37, y * 0.5 + 0.11) * 0.35
+    bent = cloud_noise(x * 0.5 + 0.37, y * 0.5 + 0.11) * 0.35
     along, across = (x + y) * 0.45, (y - x) * 1.6 + bent
-    noise = 0.65 * _noise(along + 0.21, across) + 0.35 * _noise(along * 4.0, across * 5.0 + 0.4)
+    noise = 0.65 * cloud_noise(along + 0.21, across) + 0.35 * cloud_noise(along * 4.0, across * 5.0 + 0.4)
     thick = np.clip((noise - (0.95 - 0.85 * row[2])) * 1.6, 0.0, 1.0) * (row[2] > 0.0)
     fade = _fade(0.5 * way, row[17])
     left = 1.0 - 0.75 * thick * thick * (3.0 - 2.0 * thick) * fade
@@ -186,16 +195,16 @@ def _heaps(row: Array, d: Array, rise: Array, cosine: Array, moved: Array) -> tu
     reach = 0.35 * depth * scale / max(row[10], 0.25)
     # Finer noise than a pixel shows would only flicker.
     near, middle = np.clip(1.2 - way * 1e-4, 0.0, 1.0), np.clip(1.2 - way * 4e-5, 0.2, 1.0)
-    fine = 0.14 * near * (_noise(begin[0] * 21.0, begin[1] * 21.0) - 0.5)
+    fine = 0.14 * near * (cloud_noise(begin[0] * 21.0, begin[1] * 21.0) - 0.5)
     edge = 1.0 - row[1] + 0.02
     through, light, weight = np.ones_like(rise), np.zeros_like(rise), np.zeros_like(rise)
     for k in range(CLOUD_STEPS):
         height = (k + 0.5) / CLOUD_STEPS
         x, y = begin[0] + d[..., 0] * step * (k + 0.5), begin[1] + d[..., 1] * step * (k + 0.5)
-        noise = _noise(x, y) + 0.26 * middle * (_noise(x * 5.0 + 0.3, y * 5.0 + 0.7) - 0.5) + fine
+        noise = cloud_noise(x, y) + 0.26 * middle * (cloud_noise(x * 5.0 + 0.3, y * 5.0 + 0.7) - 0.5) + fine
         inside = noise - edge - numbers["CLOUD_STEEP"] * height * height
         dense = np.clip(inside * 8.0, 0.0, 1.0)
-        towards = _noise(x + row[8] * reach, y + row[9] * reach) - edge - numbers["CLOUD_STEEP"] * (height + 0.3) ** 2
+        towards = cloud_noise(x + row[8] * reach, y + row[9] * reach) - edge - numbers["CLOUD_STEEP"] * (height + 0.3) ** 2
         shade = np.exp(-5.0 * np.maximum(towards, 0.0) - 3.0 * np.maximum(inside, 0.0))
         taken = through * (1.0 - np.exp(-2.2 * dense))
         light += taken * shade

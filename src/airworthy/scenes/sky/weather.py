@@ -15,7 +15,7 @@ from typing import Annotated
 from airworthy.core import random
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import SHARE, Bound, check_fields
-from airworthy.scenes.record import Haze, Light, Scene, Sky, Sun
+from airworthy.scenes.record import Haze, Light, Rain, Scene, Sky, Sun
 from airworthy.scenes.sky.haze import VISIBLE
 from airworthy.scenes.sky.solar_position import sun_position
 from airworthy.scenes.sky.tables import sky_sun
@@ -29,6 +29,7 @@ class Weather:
 
     sky: Sky
     haze: Haze = field(default_factory=Haze)
+    rain: Rain = field(default_factory=Rain)
 
 
 def _daylight(degrees: float, azimuth: float, **more: float | tuple[float, float]) -> Sky:
@@ -45,6 +46,9 @@ SKIES: dict[str, Weather] = {
     "fair": Weather(_daylight(52.0, 2.5, cumulus=0.3, cirrus=0.25, drift=(5500.0, 0.0))),
     "cloudy": Weather(_daylight(48.0, 2.5, cumulus=0.6, cirrus=0.2, drift=(9000.0, 0.0))),
     "overcast": Weather(_daylight(40.0, 2.5, cover=1.0)),
+    "rain": Weather(_daylight(38.0, 2.5, cover=1.0, cumulus=0.9), Haze(VISIBLE / 4000.0, 300.0), Rain(10.0, 1.0, 0.3)),
+    "wet": Weather(_daylight(42.0, 2.5, cumulus=0.6, cirrus=0.2, drift=(9000.0, 0.0)), rain=Rain(0.0, 1.0, 0.3)),
+    "wet_dusk": Weather(_daylight(-4.0, 1.2, turbidity=3.0, cumulus=0.4), rain=Rain(0.0, 1.0, 0.3)),
     "hazy": Weather(_daylight(35.0, 2.5, turbidity=6.0), Haze(VISIBLE / 800.0, 120.0)),
     "fog": Weather(_daylight(30.0, 2.5, cover=1.0), Haze(VISIBLE / 70.0, 60.0)),
     "dust": Weather(_daylight(45.0, 1.2, turbidity=8.0), Haze(VISIBLE / 150.0, 80.0, color=(0.95, 0.76, 0.52))),
@@ -93,13 +97,14 @@ def sky_at(time: datetime, latitude: float, longitude: float, sky: Sky | None = 
     return replace(sky or Sky(), model="daylight", elevation=elevation, azimuth=azimuth)
 
 
-def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None) -> Scene:
+def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None, rain: Rain | None = None) -> Scene:
     """Return a scene under a sky by daylight, its suns replaced by that of the sky, and in a haze.
 
     Args:
         scene: The place; its other lights stay as they are.
         sky: By daylight.
         haze: None: the scene's own.
+        rain: None: the scene's own.
 
     Raises:
         AirworthyError: The sky is a gradient.
@@ -107,7 +112,8 @@ def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None) -> Scene:
     sun = sky_sun(sky)
     others = tuple(light for light in scene.lights if not isinstance(light, Sun))
     lights: tuple[Light, ...] = others if sun is None else (sun, *others)
-    return replace(scene, sky=sky, lights=lights, haze=scene.haze if haze is None else haze)
+    haze, rain = scene.haze if haze is None else haze, scene.rain if rain is None else rain
+    return replace(scene, sky=sky, lights=lights, haze=haze, rain=rain)
 
 
 # ---- Another sky for every environment --------------------------------------------------------------------------------------
@@ -141,15 +147,22 @@ class SkyVariation:
     """Share of the sky that heaps take there."""
     cirrus: Annotated[tuple[float, float], SHARE] = (0.0, 0.6)
     """How much of it wisps take."""
+    rainy: Annotated[float, SHARE] = 0.0
+    """Share of environments whose ground is wet; on half of them it rains."""
+    rate: Annotated[tuple[float, float], Bound(0.0, 300.0, "mm/h")] = (1.0, 30.0)
+    """Of that rain [mm/h]; drawn evenly by its logarithm."""
+    puddles: Annotated[tuple[float, float], SHARE] = (0.0, 0.5)
+    """About what share of level ground stands under water there."""
 
     def __post_init__(self) -> None:
         check_fields(self, "SkyVariation.")
-        for name in ("elevation", "azimuth", "turbidity", "cumulus", "cirrus", "visibility", "intensity"):
+        for name in ("elevation", "azimuth", "turbidity", "cumulus", "cirrus", "rate", "puddles", "visibility", "intensity"):
             low, high = getattr(self, name)
             if low > high:
                 raise AirworthyError(f"SkyVariation.{name} reaches from {low:g} down to {high:g}; expected the smaller first.")
-        if self.intensity[0] <= 0.0:
-            raise AirworthyError("SkyVariation.intensity begins at 0; its logarithm needs more than 0.")
+        for name in ("intensity", "rate"):
+            if getattr(self, name)[0] <= 0.0:
+                raise AirworthyError(f"SkyVariation.{name} begins at 0; its logarithm needs more than 0.")
 
 
 _FARTHEST = 5e4
@@ -167,7 +180,7 @@ def varied(scene: Scene, number: int, seed: int = 0, variation: SkyVariation = D
         variation: Between which numbers.
     """
     drawn = drawn_weather(number, seed, variation, scene.sky)
-    return under_sky(scene, drawn.sky, drawn.haze)
+    return under_sky(scene, drawn.sky, drawn.haze, drawn.rain)
 
 
 def drawn_weather(number: int, seed: int = 0, variation: SkyVariation = DEFAULT_VARIATION, sky: Sky | None = None) -> Weather:
@@ -197,7 +210,12 @@ def drawn_weather(number: int, seed: int = 0, variation: SkyVariation = DEFAULT_
             drift=(_between((-_FARTHEST, _FARTHEST), u[10]), _between((-_FARTHEST, _FARTHEST), u[11])),
         )
     haze = Haze(VISIBLE / _by_logarithm(variation.visibility, u[6])) if u[5] < variation.hazy else Haze()
-    return Weather(made, haze)
+    rain = Rain()
+    if u[12] < variation.rainy:
+        # After rain as often as in it.
+        rate = _by_logarithm(variation.rate, u[13]) if u[14] < 0.5 else 0.0
+        rain = Rain(rate, 1.0, _between(variation.puddles, u[15]))
+    return Weather(made, haze, rain)
 
 
 def _between(ends: Sequence[float], share: float) -> float:

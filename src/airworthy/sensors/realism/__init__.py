@@ -1,5 +1,6 @@
 """What a real camera adds to an ideal image: shutter, lens, exposure, noise; see docs/concepts/realism.md."""
 
+from airworthy.sensors.realism.rain import RainDrops, RainStreaks
 from airworthy.sensors.realism.settings import (
     REALISM,
     AutoExposure,
@@ -27,6 +28,8 @@ __all__ = [
     "LensDirt",
     "MotionBlur",
     "Quantization",
+    "RainDrops",
+    "RainStreaks",
     "Realism",
     "RollingShutter",
     "SensorNoise",

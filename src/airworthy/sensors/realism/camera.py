@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex, ArrayInt, ArrayLike
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
 from airworthy.optics.projections import Projection
+from airworthy.scenes.lights import sky_irradiance
 from airworthy.sensors.lidar import column_poses
 from airworthy.sensors.noise import Draw
 from airworthy.sensors.realism.chain import Optics, develop
+from airworthy.sensors.realism.rain import DropView, rain_cover, with_streaks
 from airworthy.sensors.realism.settings import DepthOfField, Realism
 from airworthy.sensors.sampling import moves, scene_before, strip_of, strips
 
@@ -353,6 +356,8 @@ class RealCamera:
         self.optics = Optics.of(projection, table)
         if settings.depth_of_field is not None and not hasattr(projection, "fy"):
             raise AirworthyError("Depth of field needs a pinhole or fisheye projection, which has a focal length.")
+        if settings.rain_streaks is not None and not hasattr(projection, "fy"):
+            raise AirworthyError("Streaks of rain need a pinhole or fisheye projection, which has a focal length.")
 
     # ---- rays -------------------------------------------------------------------------------------------------------
 
@@ -384,7 +389,8 @@ class RealCamera:
         past = self.state.poses(envs, where, turned)
         kinds = self._settings_in(scene, envs) if "rgb" in channels else []
         names = [name for name in channels if name != "rgb" or any(kind.samples == 1 for kind, _ in kinds)]
-        if "depth" not in names and any(_gathers(kind) for kind, _ in kinds):
+        rained = bool(kinds) and self.settings.rain_streaks is not None and any(_rates(scene, envs) > 0.0)
+        if "depth" not in names and (rained or any(_gathers(kind) for kind, _ in kinds)):
             names.append("depth")
         out = self._once(trace, past, 0.0, self.table, names, scene) if names else {}
         images = []
@@ -394,8 +400,34 @@ class RealCamera:
             images.append(gathered(image, out["depth"], self._lens, lens.samples) if lens and _gathers(kind) else image)
         if kinds:
             out["rgb"] = images[0] if len(kinds) == 1 else np.where(kinds[0][1][:, None, None, None], *images)
+        if rained:
+            out["rgb"] = self._rained(out["rgb"], out["depth"], past, scene, envs)
         self.state.remember(envs, where, turned)
         return {name: out[name] for name in channels}
+
+    def _rained(self, image: ArrayF32, depth: ArrayAny, past: tuple[Array, Array], scene: Any, envs: ArrayIndex) -> ArrayF32:
+        """Return images with drops that fall past the camera, which moves as between its last two poses."""
+        settings = self.settings.rain_streaks
+        assert settings is not None
+        now, before = (poses_at(np.array([age]), *past) for age in (0.0, 1.0 / self.rate))
+        view, rates, made = (
+            DropView(float(getattr(self.projection, "fy", 1.0)), settings.exposure),
+            _rates(scene, envs),
+            image.copy(),
+        )
+        for index, env in enumerate(envs):
+            if rates[index] == 0.0:
+                continue
+            back = frames.conjugate(now[1][index, 0])
+            motion = frames.rotate(back, (before[0][index, 0] - now[0][index, 0]) * self.rate)
+            near = np.asarray(depth[index], np.float64)
+            near = np.where(np.isfinite(near) & (near >= 0.0), near, np.inf)
+            frame = round(float(scene.time[env]) * self.rate)
+            down = frames.rotate(back, np.array([0.0, 0.0, -1.0]))
+            cover = rain_cover(float(rates[index]), view, near, motion, down, settings.seed + int(env), frame)
+            around = sky_irradiance(scene.scenes[scene.scene_of_env[env]].sky, 1.0).reshape(3) / np.pi
+            made[index] = with_streaks(made[index], cover, around)
+        return made
 
     def _settings_in(self, scene: Any, envs: ArrayIndex) -> list[tuple[Realism, ArrayBool]]:
         """Return settings, and which cameras they are for: with splats before the camera, depth of field is gathered."""
@@ -504,6 +536,13 @@ class RealCamera:
         image = develop(linear, self.settings, self.optics, stops, 1.0 / self.rate, draw)
         self.state.stops[envs] = stops
         return image
+
+
+def _rates(scene: Any, envs: ArrayIndex) -> Array:
+    """Return the rate of rain in each camera's environment, (c,) [mm/h]."""
+    if not hasattr(scene, "scene_of_env"):
+        return np.zeros(len(envs))
+    return np.array([one.rain.rate for one in scene.scenes])[scene.scene_of_env[envs]]
 
 
 def _gathers(settings: Realism) -> bool:

@@ -15,6 +15,7 @@ from airworthy.optics.exposure import metered, stops_of_ev
 from airworthy.optics.projections import Projection
 from airworthy.optics.tone import to_8bit
 from airworthy.sensors.noise import Draw, RangeLimits, RangeNoise, measure
+from airworthy.sensors.realism.rain import lens_drops
 from airworthy.sensors.realism.settings import AutoExposure, Bloom, LensDirt, Quantization, Realism, SensorNoise
 
 __all__ = [
@@ -326,7 +327,8 @@ def develop(
     interval: float = 0.0,
     draw: Draw | None = None,
 ) -> ArrayAny:
-    """Return images as a camera gives them: vignetting, chromatic aberration, bloom and dirt, exposure, noise, counts, tone.
+    """Return images as a camera gives them: drops on the lens, vignetting, chromatic aberration, bloom and dirt, exposure,
+    noise, counts, tone.
 
     Args:
         linear: Radiance at the lens, (c, H, W, 3) float32. With every piece off it is returned as it is.
@@ -339,7 +341,7 @@ def develop(
     Returns:
         float32, or uint8 for the output "srgb", (c, H, W, 3).
     """
-    image = linear
+    image = linear if settings.rain_drops is None else lens_drops(linear, settings.rain_drops)
     if settings.vignetting is not None:
         image = vignetted(image, optics.cosine, settings.vignetting.strength)
     if settings.chromatic_aberration is not None:

@@ -16,6 +16,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import check_fields
 from airworthy.optics.exposure import LINEAR_EV, Metering, ev100
 from airworthy.optics.tone import CURVES, Curve
+from airworthy.sensors.realism.rain import RainDrops, RainStreaks
 
 Focusing = Literal["lens", "gather"]
 # Ours: each sample is a whole image.
@@ -258,6 +259,9 @@ class Realism:
     """Of the 8-bit output."""
     exposure: FixedExposure | None = None
     """Instead of `auto_exposure`."""
+    rain_streaks: RainStreaks | None = None
+    """The first of all pieces, as drops on the lens are the second."""
+    rain_drops: RainDrops | None = None
 
     def __post_init__(self) -> None:
         check_fields(self, "Realism.")
@@ -318,6 +322,8 @@ _PIECES: dict[str, Any] = {
     "lens_dirt": LensDirt,
     "auto_exposure": AutoExposure,
     "exposure": FixedExposure,
+    "rain_streaks": RainStreaks,
+    "rain_drops": RainDrops,
     "noise": SensorNoise,
     "quantization": Quantization,
 }
