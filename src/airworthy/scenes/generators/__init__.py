@@ -43,6 +43,7 @@ GENERATORS: dict[str, Generator] = {
     **{name: partial(_generated, "rooms.scene:room_scene", name) for name in (*ROOMS, *ALIASES)},
     **{name: partial(_generated, f"halls.layouts:{name}") for name in FURNISHED},
     "street": partial(_generated, "street:street"),
+    "warehouse": partial(_generated, "warehouse:warehouse"),
     "woodland": partial(_generated, "woodland:woodland"),
     "alphapilot": partial(_generated, "halls.race_hall:alphapilot"),
     **{name: partial(_generated, f"halls.splat_hall:{name}") for name in SPLAT_HALLS},

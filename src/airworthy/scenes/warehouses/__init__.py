@@ -1,0 +1,1 @@
+"""Warehouses: shells of sheet and steel, racks and their goods, machines, what hangs under roofs and stands on floors."""
