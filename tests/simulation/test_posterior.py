@@ -141,6 +141,18 @@ def test_drawn_vehicles_fly_by_their_own_delays() -> None:
     assert np.array_equal(first, np.floor(late).astype(int))
 
 
+def test_dead_times_that_lie_under_0_as_a_whole_are_drawn_as_0() -> None:
+    """A fit of logs that begin half a step late asks for less than none."""
+    craft = with_deviations(command_delay=4e-5)
+    told = craft.uncertainty
+    assert told is not None
+    mean = tuple(-6e-4 if name == "command_delay" else m for name, m in zip(told.names, told.mean, strict=True))
+    craft = replace(craft, command_delay=0.0, uncertainty=replace(told, mean=mean))
+    simulator = Simulator(craft, config(), 50, seed=3)
+    assert {item.vehicle.command_delay for item in simulator.drawn_vehicles()} == {0.0}
+    assert simulator.rejected_draws < 3
+
+
 def test_rejected_draws_are_counted() -> None:
     craft = identified(wide=6.0)
     simulator = Simulator(craft, config(), 500, seed=3)

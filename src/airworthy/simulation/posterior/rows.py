@@ -131,7 +131,9 @@ class Posterior:
         low, high = self.reach(name)
         if high <= low:  # known for certain, it is never beyond
             return []
-        return [high - value] if name == "command_delay" else [high - value, value - low]
+        if name == "command_delay":  # whose values under 0 are drawn as 0, as all of them may be
+            return [high - value] if high > 0.0 else []
+        return [high - value, value - low]
 
     def _body_margins(self, values: Mapping[str, Scalar]) -> list[Scalar]:
         """Positive where mass and inertia are those of a body, as `vehicles.check` asks."""
