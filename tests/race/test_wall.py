@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError
 from airworthy.optics import Pinhole
 from airworthy.race import RaceClass, load_race, race_briefing, race_class
 from airworthy.race.benchmark.flight import RaceFlight, fly_races
+from airworthy.race.benchmark.job import RaceBenchConfig, run_race_bench
 from airworthy.race.benchmark.tables import row_of
 from airworthy.race.onboard import Onboard, OnboardFacts, Truth, onboard_facts
 from airworthy.race.pilots.catalogue import PilotEntry, race_pilot
 from airworthy.race.pilots.servo import Servo
 from airworthy.sensors import rig
-from airworthy.vehicles import Vehicle, vehicle
+from airworthy.vehicles import Uncertainty, Vehicle, vehicle, write_vehicle
+from airworthy.vehicles.uncertainty import uncertain_values
 
 SECONDS = 0.6
 RACE = load_race("alphapilot")
@@ -154,6 +159,46 @@ def test_batch_of_flights_is_its_singles_and_a_seed_its_bytes() -> None:
     assert both[0].commands_sha256 != both[1].commands_sha256
     again = fly_races(RACE, names[:1], entry(ShortServo), hard, seed=6)
     assert again[0].commands_sha256 != both[0].commands_sha256
+
+
+@pytest.fixture(scope="module")
+def identified_racer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The vehicle of 2019 as an identification would leave it open."""
+    names, base, state = ("mass", "lag"), vehicle("flightgoggles_2019"), 1000.0
+    values = uncertain_values(base, state)
+    told = Uncertainty(
+        names=names,
+        transform=("log", "log"),
+        mean=tuple(math.log(values[name]) for name in names),
+        sd=(0.05, 0.1),
+        correlation=((1.0, 0.0), (0.0, 1.0)),
+        share=(0.9, 0.9),
+        state=state,
+    )
+    file = tmp_path_factory.mktemp("racer") / "mine.toml"
+    write_vehicle(replace(base, uncertainty=told), file)
+    return file
+
+
+def test_identified_vehicles_are_drawn_by_course_whoever_flies(identified_racer: Path) -> None:
+    conditions = replace(race_class("hard"), vehicle=str(identified_racer))
+    names = ("published/2", "published/3")
+    both = fly_races(RACE, names, entry(ShortServo), conditions, seed=5, identified=True)
+    other = fly_races(RACE, names[1:], entry(ShortTruth, truth=True), conditions, seed=5, identified=True)
+    rows = [row_of("x", item) for item in (*both, *other)]
+    assert rows[1]["drawn"] == rows[2]["drawn"]
+    assert rows[0]["drawn"] != rows[1]["drawn"]
+    assert set(rows[0]["drawn"]) == {"mass", "lag", "rejected"}
+    again = fly_races(RACE, names[:1], entry(ShortServo), conditions, seed=5, identified=True)
+    assert row_of("x", again[0]) == rows[0]
+    assert "drawn" not in row_of("x", fly("published/2"))
+
+
+def test_draws_of_a_vehicle_that_tells_nothing_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    out = tmp_path / "race"
+    with pytest.raises(AirworthyError, match="flightgoggles_2019 tells no uncertainty"):
+        run_race_bench(RaceBenchConfig(courses="published/0", randomize="identified", out=str(out)))
+    assert not out.exists()
 
 
 CHANGES: dict[str, Any] = {

@@ -30,7 +30,7 @@ class RaceClass:
     name: str
     title: str
     vehicle: str
-    """Name in the catalogue."""
+    """Name in the catalogue, or a file."""
     pixel_noise: Annotated[float, Bound(0.0, 100.0, "px")] = 0.0
     """Standard deviation of each beacon's coordinates [px]."""
     dropout: Annotated[float, SHARE] = 0.0
@@ -66,9 +66,14 @@ class RaceClass:
         still = (0.0, 0.0, 0.0)
         return device if self.bias_walk else replace(device, accelerometer_walk=still, gyroscope_walk=still)
 
-    def vehicles(self) -> Randomization:
-        """Return how vehicles differ from what the pilot believes, and where they start."""
-        return Randomization(mass=self.mass_error, drag=self.drag_error, position=self.start_error)
+    def vehicles(self, identified: bool = False) -> Randomization:
+        """Return how vehicles differ from what the pilot believes, and where they start.
+
+        Args:
+            identified: Whether they are drawn from what an identification left open, masses among all else.
+        """
+        mass = 0.0 if identified else self.mass_error
+        return Randomization(mass=mass, drag=self.drag_error, position=self.start_error, posterior=identified)
 
 
 @cache

@@ -35,7 +35,8 @@ from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.generators.halls.race_courses import alphapilot_course
 from airworthy.scenes.generators.halls.race_hall import decoy_frames
 from airworthy.simulation import Simulator, SimulatorConfig
-from airworthy.vehicles import vehicle
+from airworthy.simulation.posterior import DrawnVehicle
+from airworthy.vehicles import named_vehicle
 
 _JUDGED = 96
 """Steps after which the referee is asked, a tenth of a second: it costs the same for one step as for many. A pilot may be
@@ -77,6 +78,8 @@ class RaceFlight:
     """What was wrong with it the first time."""
     trace: RaceTrace
     """Where it was and what it saw, once a frame."""
+    drawn: DrawnVehicle | None = None
+    """What it drew of its vehicle; None: it flew the record."""
 
 
 def check_scene(race: Race) -> None:
@@ -114,6 +117,7 @@ def fly_races(
     charge: Charge = CHARGE_S,
     contact: Detector = SWEPT,
     decoy_beacons: bool = False,
+    identified: bool = False,
     tap: Tap | None = None,
     advanced: Callable[[int], None] = lambda flights: None,
 ) -> tuple[RaceFlight, ...]:
@@ -129,16 +133,18 @@ def fly_races(
         charge: Of work that pilots do beside their commands.
         contact: Who says what was touched (`airworthy.race.benchmark.contact`).
         decoy_beacons: Whether the gates that are not flown bear beacons, too, which pilots are told.
+        identified: Whether each flight draws its vehicle from what an identification left open, the same for every pilot.
         tap: See `Tap`.
         advanced: Told whenever flights end, and how many.
 
     Raises:
-        AirworthyError: A race without a scene, a course that is not there, a rate that is none.
+        AirworthyError: A race without a scene, a course that is not there, a rate that is none, a vehicle that tells nothing
+            to draw from.
     """
     check_flyable(race)
     check_sensors(race, entry.name, entry.sensors, entry.rate)
     look = race.clock.look_s if look_s is None else look_s
-    batch = _Batch(race, courses, entry, conditions, seed, look, charge, contact, decoy_beacons)
+    batch = _Batch(race, courses, entry, conditions, seed, look, charge, contact, decoy_beacons, identified)
     try:
         batch.begin()
         while not batch.over:
@@ -164,13 +170,14 @@ class _Batch:
         charge: Charge,
         contact: Detector,
         decoy_beacons: bool,
+        identified: bool,
     ):
-        count, flown_by = len(courses), vehicle(conditions.vehicle)
+        count, flown_by = len(courses), named_vehicle(conditions.vehicle)
         self._courses, self._entry = tuple(courses), entry
         self._races = [course_of(race, name) for name in courses]
         self._scenes = SceneBatch([alphapilot_course(name, decoy_beacons) for name in courses])
         config = SimulatorConfig.published(
-            flown_by, contact=contact_of(contact), imu=conditions.imu(), randomization=conditions.vehicles()
+            flown_by, contact=contact_of(contact), imu=conditions.imu(), randomization=conditions.vehicles(identified)
         )
         ids = flight_ids_of(courses)
         self._rate = config.physics_rate
@@ -303,6 +310,7 @@ class _Batch:
     def flights(self) -> tuple[RaceFlight, ...]:
         """Return what became of each flight."""
         results, digests, place = race_results(self._referee, self.state), self._crew.digests(), self._contact.place
+        drawn = self._sim.drawn_vehicles()
         return tuple(
             RaceFlight(
                 course=self._courses[k],
@@ -319,6 +327,7 @@ class _Batch:
                 telemetry_errors=int(self._crew.heard.errors[k]),
                 telemetry_reason=self._crew.heard.reason[k],
                 trace=self._recorder.trace(k, place[k] if result.end == "contact" else None),
+                drawn=drawn[k] if drawn else None,
             )
             for k, result in enumerate(results)
         )

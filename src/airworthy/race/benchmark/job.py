@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
@@ -35,7 +35,7 @@ from airworthy.race.benchmark.imaging import BEACONS, CAMERA, STEREO, check_sens
 from airworthy.race.benchmark.recording import trace_content, trace_of
 from airworthy.race.benchmark.tables import pilot_summary, row_of, rules_mark, tables_of
 from airworthy.race.benchmark.timing import TIMING_FILE, flight_timing, pilot_timing, timing_text
-from airworthy.race.classes import DEFAULT, race_class
+from airworthy.race.classes import DEFAULT, RaceClass, race_class
 from airworthy.race.courses import course_of
 from airworthy.race.pilots.catalogue import WITHOUT_DECOYS, PilotEntry
 from airworthy.race.race_file import load_race
@@ -46,7 +46,8 @@ from airworthy.race.report.film import filmed
 from airworthy.race.report.page import ReportInput, write_race_report
 from airworthy.race.wall.doors import PATIENCE_S, confinement_of, is_external, pilot_entry
 from airworthy.scenes.generators.halls import course_names
-from airworthy.vehicles import vehicle
+from airworthy.simulation.posterior import draws_record, posterior_of
+from airworthy.vehicles import named_vehicle
 
 __all__ = ["MANIFEST_FILE", "RaceBenchConfig", "RaceBenched", "run_race_bench"]
 
@@ -76,6 +77,12 @@ class RaceBenchConfig:
     contact: Detector = SWEPT
     """What a contact is: swept, the vehicle's sphere along every physics step; or published, as in 2019: where the sphere is 60
     times a second."""
+    vehicle: Annotated[str, Length(0, TEXT_MAX)] = ""
+    """Another vehicle than the class's: a name of the catalogue, or a file as `vehicles identify` writes it; pilots are told
+    its record."""
+    randomize: Literal["identified"] | None = None
+    """identified: each flight flies a vehicle of its own, drawn from what an identification left open of --vehicle (its
+    [uncertainty]); a course draws the same for every pilot, who knows the record. Without it, the record flies as it is."""
     decoy_beacons: bool = False
     """Light the beacons of the gates that are not flown, too; pilots are told where these stand. Whether they were lit in 2019
     is not known."""
@@ -175,8 +182,11 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
     Raises:
         AirworthyError: With one sentence, if something cannot be flown, or the folder holds something else.
     """
-    race, conditions = load_race(config.race), race_class(config.conditions)
+    race, conditions = load_race(config.race), _conditions(config)
     check_flyable(race)
+    flown_by, spread = named_vehicle(conditions.vehicle), conditions.vehicles(config.randomize is not None)
+    if spread.posterior:
+        posterior_of(flown_by, spread)  # refuses a vehicle of which none can be drawn
     words = [word.strip() for word in config.pilot.split(",")]
     if "" in words:
         raise AirworthyError(f"--pilot {config.pilot!r} names no pilot where a word is empty; expected as servo or servo,race.")
@@ -205,9 +215,13 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             "charge": charge if any(entry.plans for entry in entries) else None,
             "in_process": config.in_process,
             "pilots": {entry.name: {"rate": entry.rate, **entry.identity} for entry in entries},
+            # Folders of the class's own vehicle are those of before.
+            **({"vehicle": sha256(repr(flown_by))} if config.vehicle else {}),
+            **({"randomize": config.randomize} if config.randomize else {}),
         }
     )
-    blocks, mark = _blocks(entries, names), rules_mark(config.contact, config.decoy_beacons)
+    blocks = _blocks(entries, names)
+    mark = rules_mark(config.contact, config.decoy_beacons, flown_by.name if config.vehicle else "", spread.posterior)
     with lock_folder(make_folder(config.out)):
         store = RaceStore(config.out, identity)
         interrupted = keep_each(
@@ -232,6 +246,9 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             "seed": config.seed,
             "contact": config.contact,
             "decoy_beacons": config.decoy_beacons,
+            "vehicle": flown_by.name,
+            "randomize": config.randomize,
+            **draws_record([flown_by], spread),
             # Plans that are charged the time they took arrive at other moments in another run.
             "repeatable": not (charge == MEASURED and any(entry.plans for entry in entries)),
             # What the system enforces on pilots in processes of their own; null where there is none.
@@ -257,7 +274,7 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             folder=store.folder,
             command=command_line("airworthy bench race", config, leave_out=("json", "out", "workers")),
             race=race,
-            vehicle=vehicle(conditions.vehicle),
+            vehicle=flown_by,
             summary=summary,
             flights=flights,
             timing={row["pilot"]: timing_text(row) for row in timing},
@@ -269,6 +286,12 @@ def run_race_bench(config: RaceBenchConfig, quiet: bool = True, step: Callable[[
             report = write_race_report(given)
     asked = len(entries) * len(names)
     return RaceBenched(Path(config.out), summary, len(done), len(blocks), interrupted, report, timing, asked)
+
+
+def _conditions(config: RaceBenchConfig) -> RaceClass:
+    """Return the class, with the vehicle that is flown."""
+    conditions = race_class(config.conditions)
+    return replace(conditions, vehicle=config.vehicle) if config.vehicle else conditions
 
 
 def _confinement(config: RaceBenchConfig, entries: Sequence[PilotEntry]) -> dict[str, str] | None:
@@ -326,17 +349,17 @@ def fly_block(
         advanced: Told whenever flights end, and how many.
     """
     race, entry = load_race(config.race), pilot_entry(block.pilot, config.in_process, config.patience)
-    conditions = race_class(config.conditions)
     flown = fly_races(
         race,
         block.courses,
         entry,
-        conditions,
+        _conditions(config),
         seed=config.seed,
         look_s=config.look,
         charge=charge_of(config.charge_compute),
         contact=config.contact,
         decoy_beacons=config.decoy_beacons,
+        identified=config.randomize is not None,
         advanced=advanced,
     )
     return {

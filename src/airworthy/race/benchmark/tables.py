@@ -29,6 +29,8 @@ def row_of(pilot: str, flight: RaceFlight) -> dict[str, Any]:
         flight: As it was flown.
     """
     result = flight.result
+    # What it drew of its vehicle, SI units, where flights draw.
+    drawn = {} if flight.drawn is None else {"drawn": {**flight.drawn.values, "rejected": flight.drawn.rejected}}
     return {
         "pilot": pilot,
         "course": flight.course,
@@ -65,6 +67,7 @@ def row_of(pilot: str, flight: RaceFlight) -> dict[str, Any]:
             }
             for item in result.passages
         ],
+        **drawn,
     }
 
 
@@ -103,15 +106,19 @@ def result_of(row: Row) -> RaceResult:
     )
 
 
-def rules_mark(contact: Detector, decoy_beacons: bool) -> str:
+def rules_mark(contact: Detector, decoy_beacons: bool, vehicle: str = "", identified: bool = False) -> str:
     """Return what rows are marked with where a run's rules are not those of the others; empty where they are.
 
     Args:
         contact: Who says what was touched.
         decoy_beacons: Whether gates that are not flown bear beacons, too.
+        vehicle: That is flown in the place of the class's; empty: the class's.
+        identified: Whether flights draw theirs from what its identification left open.
     """
     said = ["contacts looked for 60 times a second, as in 2019"] if contact == PUBLISHED else []
-    return ", ".join([*said, *(["beacons of decoys lit"] if decoy_beacons else [])])
+    said += ["beacons of decoys lit"] if decoy_beacons else []
+    said += [f"vehicle {vehicle}"] if vehicle else []
+    return ", ".join([*said, *(["vehicles drawn from its identification"] if identified else [])])
 
 
 def _joined(*marks: str) -> str:
