@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,12 +26,13 @@ from airworthy.gates.benchmark import (
 from airworthy.gates.benchmark.baselines import Lap, baseline_laps
 from airworthy.gates.benchmark.config import quick
 from airworthy.gates.benchmark.families import drawn_vehicles, hover_integrals
-from airworthy.gates.benchmark.predictions import off_grid
+from airworthy.gates.benchmark.predictions import off_grid, rows_of
 from airworthy.gates.planner.planner import plan
 from airworthy.gates.planner.window import RANGES, outside
 from airworthy.trajectories import Limits, course
 from airworthy.trajectories.generated_courses import straight_course
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import Uncertainty, vehicle, write_vehicle
+from airworthy.vehicles.uncertainty import uncertain_values
 
 TWO = straight_course(2)
 ORACLE = GatesMethod("own", oracle, {"kind": "own"})
@@ -73,6 +75,32 @@ def test_flights_differ_as_table_one_says_and_by_their_own_number() -> None:
     assert drawn_vehicles(nominal, FlightSpread(), 3, [7])[0] == many[7]
     with pytest.raises(AirworthyError, match="leaves nothing"):
         drawn_vehicles(nominal, FlightSpread(mass=0.04), 0, [0])
+
+
+def test_identified_vehicles_are_drawn_by_their_number_and_fly_for_every_family(tmp_path: Path) -> None:
+    base, state, names = vehicle("cf2x_scg_iros2022"), 1500.0, ("mass", "inertia_xx")
+    values = uncertain_values(base, state)
+    told = Uncertainty(
+        names=names,
+        transform=("log", "log"),
+        mean=tuple(math.log(values[name]) for name in names),
+        sd=(0.03, 0.1),
+        correlation=((1.0, 0.0), (0.0, 1.0)),
+        share=(0.9, 0.9),
+        state=state,
+    )
+    write_vehicle(replace(base, name="mine", uncertainty=told), tmp_path / "mine.toml")
+    made = plan(TWO, oracle)
+    options = FlightOptions(seed=1, vehicle=str(tmp_path / "mine.toml"), identified=True)
+    both = [fly([made.approved()], [made.gates], FAMILIES[name], 3, options) for name in ("competition", "crazyflow")]
+    rows = [rows_of(flown) for flown in both]
+    assert [row["drawn"] for row in rows[0]] == [row["drawn"] for row in rows[1]]
+    assert all(row["drawn"]["mass"] == row["mass_kg"] for row in rows[0])
+    assert len({row["mass_kg"] for row in rows[0]}) == 3
+    assert [row["outcome"] for row in rows[0]] == ["success"] * 3
+    alone = fly([made.approved()], [made.gates], FAMILIES["competition"], 1, options, numbers=[2])
+    assert rows_of(alone)[0]["drawn"] == rows[0][2]["drawn"]
+    assert alone.error_mean[0] == both[0].error_mean[2]
 
 
 def test_forces_of_a_step_at_500_hz_have_the_variance_of_table_one() -> None:
@@ -189,6 +217,11 @@ def test_a_stopped_job_goes_on_to_the_same_bytes(
         ({"courses": ("circle_8", "circle_8")}, "once"),
         ({"network": "oracle", "baselines": ("oracle",)}, "named once"),
         ({"certificate": "vehicle", "reserve": 0.5}, "could not hover"),
+        ({"randomize": "identified"}, "cf2x_scg_iros2022 tells no uncertainty"),
+        ({"randomize": "identified", "families": ("semi_kinematic",)}, "no rotors"),
+        ({"randomize": "identified", "mass_spread": 0.005}, "draws masses together"),
+        ({"vehicle": "carl", "certificate": "vehicle"}, "families' own vehicles"),
+        ({"vehicle": "nobody"}, "Unknown vehicle 'nobody'"),
     ],
 )
 def test_mistakes_are_named_before_anything_is_written(config: GatesBenchConfig, change: dict[str, object], says: str) -> None:

@@ -77,7 +77,14 @@ def plan_options(config: GatesBenchConfig) -> PlanOptions:
 def flight_options(config: GatesBenchConfig, family: str) -> FlightOptions:
     """Return how plans of a benchmark are flown."""
     spread = FlightSpread(mass=mass_spread_of(family, config.mass_spread))
-    return FlightOptions(seed=config.seed, spread=spread, device=config.device, threads=config.threads)
+    return FlightOptions(
+        seed=config.seed,
+        spread=spread,
+        vehicle=config.vehicle,
+        identified=config.randomize is not None,
+        device=config.device,
+        threads=config.threads,
+    )
 
 
 def course_content(specifier: str, config: GatesBenchConfig, predictor: Any, others: bool = True) -> dict[str, Any]:

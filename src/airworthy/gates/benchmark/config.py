@@ -13,11 +13,13 @@ from airworthy.core.files import sha256
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.jobs.block_store import plain
 from airworthy.core.schema import SEED, check_fields
-from airworthy.gates.benchmark.families import FAMILIES, FlightSpread, family_named, mass_spread_of
+from airworthy.gates.benchmark.families import FAMILIES, FlightSpread, family_named, flown_vehicle, mass_spread_of
 from airworthy.gates.planner.certificate import CLEARANCE, FLOOR
+from airworthy.simulation import Randomization
+from airworthy.simulation.posterior import posterior_of
 from airworthy.trajectories import Course, Limits, RotorBound, course
 from airworthy.trajectories.generated_courses import generated_course, is_generated
-from airworthy.vehicles import indicators, vehicle
+from airworthy.vehicles import indicators, named_vehicle, vehicle
 
 __all__ = ["BODY_RATE", "RESERVE", "ROTOR_SHARES", "YAW_ACCELERATION", "YAW_RATE", "limits_for", "rotor_bounds", "weakest_lift"]
 
@@ -119,6 +121,8 @@ def rotor_bounds(families: Sequence[str], spread: float, shares: tuple[float, fl
 COURSES = ("straight_8", "straight_8_heights", "circle_8", "circle_12_heights", "snake_8", "snake_10_hard", "mixed_10")
 """Courses of the catalogue that lie inside the grid."""
 _FREE = ("out", "report", "quick", "json", "device", "threads")
+# Options that came later, and stand in the digest of runs that use them: folders made before are still those of the others.
+_LATER = ("vehicle", "randomize")
 # Written names outlive options': a run's digest, and with it every folder made before, depends on them.
 _WRITTEN = {"baselines": "beside"}
 
@@ -138,6 +142,12 @@ class GatesBenchConfig:
     """Randomised flights of each approved plan in each family of dynamics."""
     families: tuple[str, ...] = tuple(FAMILIES)
     """Who flies: competition, crazyflow, semi_kinematic."""
+    vehicle: str = ""
+    """Who is flown in the place of the families' own, which keep their equations and controllers: a name of the catalogue, or a
+    file as `vehicles identify` writes it."""
+    randomize: Literal["identified"] | None = None
+    """identified: each flight flies a vehicle of its own, drawn from what an identification left open of --vehicle (its
+    [uncertainty]), in the place of --mass-spread; a flight draws the same whoever predicts."""
     laps: int = 0
     """Laps of each course; 0: as many as it says."""
     random: int = 1000
@@ -272,10 +282,36 @@ def check(config: GatesBenchConfig) -> None:
     if not 0.0 <= config.yaw_acceleration < 1000.0 or not (config.rotor_share == 0.0 or 0.5 < config.rotor_share <= 1.0):
         raise AirworthyError("--yaw-acceleration is 0 to 1000 rad/s^2; --rotor-share above 0.5 up to 1, or 0 for no bound.")
     refuse_idle(asked, IDLE_RULES)
+    _check_flown(config)
     _ = config.limits
     names = [course_of(specifier).name for specifier in config.courses]
     if len(set(names)) != len(names):
         raise AirworthyError(f"Courses of one benchmark need names of their own; they are {', '.join(names)}.")
+
+
+def _check_flown(config: GatesBenchConfig) -> None:
+    """Refuse vehicles that are none, draw nothing, or would not keep what the plans are proved for."""
+    if config.vehicle and config.certificate == "vehicle":
+        raise AirworthyError(
+            "--certificate vehicle proves plans for the families' own vehicles: fly them, or prove plans by"
+            " --certificate tracking."
+        )
+    if config.randomize is None:
+        if config.vehicle:
+            named_vehicle(config.vehicle)
+        return
+    names = [name for name in config.families if FAMILIES[name].dynamics == "semi_kinematic"]
+    if names:
+        raise AirworthyError(
+            f"--randomize identified changes nothing of {names[0]}, which has no rotors: leave it out of --families."
+        )
+    if config.certificate == "vehicle":
+        raise AirworthyError(
+            "--certificate vehicle proves plans for masses of --mass-spread: leave --randomize out, or prove plans by"
+            " --certificate tracking."
+        )
+    for name in config.families:
+        posterior_of(flown_vehicle(FAMILIES[name], config.vehicle), Randomization(posterior=True))
 
 
 _BUILT_IN = ("oracle", "search")
@@ -287,6 +323,11 @@ def _uses_limit(config: GatesBenchConfig) -> bool:
 
 
 IDLE_RULES = (
+    IdleRule(
+        ("mass_spread",),
+        lambda config: config.randomize is not None,
+        "with --randomize identified, which draws masses together with all else",
+    ),
     IdleRule(
         ("reserve", "body_rate", "yaw_acceleration", "rotor_share"),
         lambda config: config.certificate != "vehicle",
@@ -338,8 +379,12 @@ def course_of(specifier: str) -> Course:
 def identity_of(config: GatesBenchConfig, predictors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return everything that the numbers depend on: settings, the courses themselves, who predict, the version."""
     options = {
-        _WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in _FREE
+        _WRITTEN.get(item.name, item.name): getattr(config, item.name)
+        for item in fields(config)
+        if item.name not in _FREE and (item.name not in _LATER or getattr(config, item.name) != item.default)
     }
+    if config.vehicle:
+        options["vehicle"] = sha256(repr(named_vehicle(config.vehicle)))
     course_digests = {specifier: sha256(repr(course_of(specifier))) for specifier in config.courses}
     whole = {
         "version": __version__,

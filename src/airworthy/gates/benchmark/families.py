@@ -21,7 +21,10 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.core.schema import check_fields, check_signs
 from airworthy.gates.planner.window import RANGES
-from airworthy.vehicles import Vehicle
+from airworthy.simulation import Randomization
+from airworthy.simulation.posterior import DrawnVehicle
+from airworthy.simulation.posterior import drawn_vehicles as posterior_vehicles
+from airworthy.vehicles import Vehicle, named_vehicle, vehicle
 from airworthy.vehicles.record import WrenchNoise
 
 __all__ = ["Ask", "GatesMethod", "Keeps"]
@@ -139,6 +142,16 @@ class FlightSpread:
         check_signs(self, "The spread's")
 
 
+def flown_vehicle(family: FlightFamily, name: str = "") -> Vehicle:
+    """Return the vehicle that a family flies.
+
+    Args:
+        family: Of vehicle and controller.
+        name: Another vehicle, of the catalogue or a file; empty: the family's own.
+    """
+    return named_vehicle(name) if name else vehicle(family.vehicle)
+
+
 OWN_SPREAD = "competition"
 """The family whose flights differ as Table I says; the lift of the others leaves room for a third of its masses."""
 
@@ -172,6 +185,25 @@ def drawn_vehicles(nominal: Vehicle, spread: FlightSpread, seed: int, flight_ids
     return made
 
 
+def identified_vehicles(
+    nominal: Vehicle, spread: FlightSpread, seed: int, flight_ids: Sequence[int]
+) -> tuple[list[Vehicle], list[DrawnVehicle]]:
+    """Return one vehicle per flight, drawn from what an identification left open of the nominal one, and what was drawn.
+
+    Args:
+        nominal: With its uncertainty.
+        spread: Whose noise they fly in; its masses and inertias are not drawn besides.
+        seed: Of the run.
+        flight_ids: Numbers of the flights; the same number draws the same vehicle.
+
+    Raises:
+        AirworthyError: The record tells no uncertainty, or hardly a draw of it is a vehicle that flies.
+    """
+    drawn = posterior_vehicles(nominal, Randomization(posterior=True), flight_key(seed, np.asarray(flight_ids)))
+    noise = _noise(nominal, spread)
+    return [replace(item.vehicle, wrench_noise=noise) for item in drawn], drawn
+
+
 def _noise(nominal: Vehicle, spread: FlightSpread) -> WrenchNoise:
     """Force noise of the spread as a density; motors add to it along z, and to the moments by their levers."""
     dt, count = 1.0 / PHYSICS_RATE, nominal.rotor_count
@@ -184,9 +216,9 @@ def _noise(nominal: Vehicle, spread: FlightSpread) -> WrenchNoise:
 
 def believed(family: FlightFamily, nominal: Vehicle) -> Vehicle:
     """Return what the controller of a family takes its vehicle for: the nominal one, with the controller's own mass beside
-    it.
+    it; of another vehicle than the family's, its record.
     """
-    if family.controller_mass is None:
+    if family.controller_mass is None or nominal.name != family.vehicle:
         return nominal
     return replace(nominal, extra={**nominal.extra, "controller_mass_kg": family.controller_mass})
 

@@ -18,13 +18,15 @@ from airworthy.gates.benchmark.families import (
     FlightSpread,
     believed,
     drawn_vehicles,
+    flown_vehicle,
     hover_integrals,
+    identified_vehicles,
     mass_spread_of,
 )
 from airworthy.gates.task import GateJudge, GateProtocol, GateResults
 from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.simulation.posterior import DrawnVehicle
 from airworthy.trajectories import Gate, Trajectory
-from airworthy.vehicles import vehicle
 
 # Ours: as `labels.lanes.EXTRA`, the default of spec/boundary_predictor section 14 for the end of a rollout.
 HOLD = 0.5
@@ -42,6 +44,10 @@ class FlightOptions:
     """Of what flights differ by."""
     spread: FlightSpread | None = None
     """How they differ; None: as those of the family do, whose lift must leave room for it."""
+    vehicle: str = ""
+    """Flown in the place of the family's, a name or a file; empty: the family's own."""
+    identified: bool = False
+    """Whether vehicles are drawn from what an identification left open of it, in the place of `spread`'s masses."""
     command_rate: float = PHYSICS_RATE
     """Set-points per second, at most 500 [Hz]; between two of them the last is held (30 in the competition)."""
     device: str = "cpu"
@@ -72,6 +78,8 @@ class PlanFlights:
     """[m], (f, T, 3)."""
     mass: Array
     """That each flight drew [kg], (f,)."""
+    drawn: tuple[DrawnVehicle, ...] = ()
+    """What each flight drew from an identification; empty: nothing was."""
 
 
 def fly(
@@ -127,9 +135,13 @@ class _Batch:
         self.paths, self.options = list(paths), options
         self.owner = np.repeat(np.arange(len(paths)), len(ids) // len(paths))
         self.count = len(self.owner)
-        nominal = vehicle(family.vehicle)
+        nominal = flown_vehicle(family, options.vehicle)
         spread = FlightSpread(mass=mass_spread_of(family.name)) if options.spread is None else options.spread
-        self.vehicles = drawn_vehicles(nominal, spread, options.seed, ids)
+        self.drawn: list[DrawnVehicle] = []
+        if options.identified:
+            self.vehicles, self.drawn = identified_vehicles(nominal, spread, options.seed, ids)
+        else:
+            self.vehicles = drawn_vehicles(nominal, spread, options.seed, ids)
         config = SimulatorConfig(
             dynamics=family.dynamics,
             physics_rate=PHYSICS_RATE,
@@ -200,6 +212,7 @@ class _Batch:
             np.concatenate(kept_error).T,
             np.concatenate(kept_position).transpose(1, 0, 2),
             np.array([item.mass for item in self.vehicles]),
+            tuple(self.drawn),
         )
 
     def _commands(self, steps: ArrayInt) -> Array:

@@ -26,8 +26,10 @@ from airworthy.evaluation.statistics import wilson_interval
 from airworthy.gates.benchmark.blocks import MANIFEST_FILE, GatesStore, WorkBlock, blocks_of, worked
 from airworthy.gates.benchmark.config import GatesBenchConfig, check, identity_of, quick
 from airworthy.gates.benchmark.dense_check import dense_sum
-from airworthy.gates.benchmark.families import GatesMethod
+from airworthy.gates.benchmark.families import FAMILIES, GatesMethod, flown_vehicle
 from airworthy.gates.benchmark.predictions import us_per_gate
+from airworthy.simulation import Randomization
+from airworthy.simulation.posterior import draws_record
 from airworthy.simulation.start_state import check_device
 
 __all__ = ["SUMMARY_FILE", "GatesBenchmarked", "compared", "run_gates", "summary_of"]
@@ -203,8 +205,19 @@ def summary_of(
         "beside": rows[1:],
         "compared": compared(rows, [_laps(k, blocks, contents) for k in range(len(methods))]),
         "state": state,
+        **({"vehicle": config.vehicle} if config.vehicle else {}),
+        **_draws(config),
         "hardware": describe_machine(),
     }
+
+
+def _draws(config: GatesBenchConfig) -> dict[str, Any]:
+    """Return what is written down of draws from an identification; empty where none are drawn."""
+    if config.randomize is None:
+        return {}
+    flown = {name: flown_vehicle(FAMILIES[name], config.vehicle) for name in config.families}
+    records = list({item.name: item for item in flown.values()}.values())
+    return {"randomize": config.randomize, **draws_record(records, Randomization(posterior=True))}
 
 
 def _own(number: int, own: GatesMethod, blocks: Sequence[WorkBlock], contents: Mapping[str, Row]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def rows_of(flown: PlanFlights, names: Sequence[str] = ()) -> list[dict[str, Any
     for k in range(len(outcomes)):
         into = "" if not r.crashed[k] else "floor" if r.crash_into[k] == FLOOR else f"gate {r.crash_into[k] + 1}"
         row: dict[str, Any] = {"course": names[k]} if names else {}
+        drawn = {"drawn": {**flown.drawn[k].values, "rejected": flown.drawn[k].rejected}} if flown.drawn else {}
         rows.append(
             row
             | {
@@ -46,6 +47,7 @@ def rows_of(flown: PlanFlights, names: Sequence[str] = ()) -> list[dict[str, Any
                 "error_max_m": number(flown.error_max[k]),
                 "gate_offset_m": number(np.nanmax(np.abs(r.offsets[k]), initial=0.0)),
                 "mass_kg": number(flown.mass[k]),
+                **drawn,
             }
         )
     return rows
