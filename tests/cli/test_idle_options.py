@@ -229,6 +229,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_nav(quick=True, vehicles=("real_01",), trials=1),),
     ],
     "airworthy bench gates": [
+        (GatesBenchConfig(randomize="identified", mass_spread=0.005),),
         (GatesBenchConfig(reserve=0.3, body_rate=2.0, yaw_acceleration=3.0, rotor_share=0.8),),
         (GatesBenchConfig(random=0, random_gates=4, random_heading=0.3, random_compared=3, block=7),),
         (GatesBenchConfig(certificate="vehicle", limit=(3.0, 0.2), network="oracle:published"),),
