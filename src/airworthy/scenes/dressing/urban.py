@@ -175,8 +175,8 @@ def _wall(fittings: Fittings, scene: Scene, item: Instance, blocks: Boxes, numbe
                         ]
                     shade = [0.72 + 0.28 * min(z, 1.0) for z in (low, low, high, high)]
                     patches.quad(np.array(corners), 0, np.array(shade)[:, None] * np.ones(3))
-    o = 0.035
-    patches.box((-hx - o, -hy - o, 2.0 * hz - 0.05), (hx + o, hy + o, 2.0 * hz + 0.03), 1, (0.85, 0.84, 0.80))
+    o = 0.024
+    patches.box((-hx - o, -hy - o, 2.0 * hz - 0.04), (hx + o, hy + o, 2.0 * hz + 0.03), 1, (0.85, 0.84, 0.80))
     _bills(patches, (hx, hy, 2.0 * hz), 2, rng)
     bill = ("poster", "poster_2", "poster_3")[int(rng.random() * 3)]
     where = (item.position[0], item.position[1], 0.0)
@@ -212,13 +212,13 @@ def _post(fittings: Fittings, scene: Scene, item: Instance, rng: np.random.Gener
     radius, high = item.scale * shape.radius, 2.0 * item.scale * shape.half_length
     patches = PatchMesh()
     tone = ((0.055, 0.075, 0.065), (0.28, 0.29, 0.29), (0.05, 0.05, 0.055))[int(rng.random() * 3)]
-    z = np.linspace(0.9, high - 0.01, 9)
-    patches.tube(np.stack([0.0 * z, 0.0 * z, z], -1), np.linspace(radius, radius - 0.015, 9), 0, tone, 20)
-    patches.tube(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.9]]), radius + 0.02, 0, tone, 20)
-    for low in (0.0, 0.86, 0.5 * high):
-        patches.tube(np.array([[0.0, 0.0, low], [0.0, 0.0, low + 0.07]]), radius + 0.032, 0, tone, 20)
+    # One outline, turned about its axis: what lay inside would be seen nowhere, and lie too far from what is hit.
+    rows = [(0.0, 0.032), (0.07, 0.032), (0.072, 0.02), (0.86, 0.02), (0.862, 0.032), (0.93, 0.032), (0.932, 0.0)]
+    middle = 0.5 * high
+    rows += [(middle, -0.005), (middle + 0.002, 0.025), (middle + 0.07, 0.025), (middle + 0.072, -0.006), (high, -0.015)]
+    z, more = np.array(rows).T
+    patches.tube(np.stack([0.0 * z, 0.0 * z, z], -1), radius + more, 0, tone, 20)
     x, y, _ = item.position
-    patches.box((-0.07, -radius - 0.03, 0.35), (0.07, -radius + 0.02, 0.75), 0, tone)
     fittings.thing(f"post/{x:.3f}/{y:.3f}", patches.mesh(), ("painted",), (x, y, 0.0), semantic="pillar")
 
 
