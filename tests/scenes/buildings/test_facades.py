@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.scenes.buildings.facade import DEEP, FLAT, SLOTS, Facade
+from airworthy.scenes.buildings.facade import Facade
 from airworthy.scenes.buildings.grammar import FacadeSplit, Piece, Rules, derived, divided, fixed, repeated, share
 from airworthy.scenes.buildings.house import House, house_materials, house_patches
 from airworthy.scenes.buildings.patches import PatchMesh
+from airworthy.scenes.buildings.relief import DEEP, FLAT, SLOTS
 from airworthy.scenes.buildings.shade import open_shares
 from airworthy.scenes.buildings.styles import building_style, building_styles, facade_rules
 from airworthy.scenes.buildings.surfaces import surface_recipe

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.scenes.buildings.grammar import Piece
-from airworthy.scenes.buildings.panes import ROOMS, SHOPS, WORDS, room_uv, shop_uv, word_uv
+from airworthy.scenes.buildings.panes import ROOMS, SHOPS, WORDS, room_uv
 from airworthy.scenes.buildings.patches import PatchMesh
+from airworthy.scenes.buildings.relief import BASE, GLASS, IRON, LAMP, PAINT, ROOM, TRIM, TRIM_TINT, WALL, FacadeRelief
+from airworthy.scenes.buildings.shopfront import name_board, painted_slab, shop_door, shop_window
 from airworthy.scenes.buildings.styles import BuildingStyle
 
-__all__ = ["DEEP", "FLAT", "SLOTS", "Facade", "FacadeRelief"]
+__all__ = ["Facade"]
 
 Rgb = tuple[float, float, float]
-SLOTS = ("wall", "base", "trim", "rooms", "shops", "words", "painted", "roof", "window glass")
-"""Materials of a building's faces, in the order of their numbers; the first three and the roof are the house's own."""
-WALL, BASE, TRIM, ROOM, SHOP, WORD, PAINT, ROOF, GLASS = range(len(SLOTS))
 _FRAME = 0.065
 """Width of a window's frame [m]."""
 _BAR = 0.035
@@ -36,29 +34,6 @@ _DOORS: tuple[Rgb, ...] = (
     (0.35, 0.33, 0.28),
 )
 _AWNINGS: tuple[Rgb, ...] = ((0.45, 0.07, 0.05), (0.06, 0.20, 0.12), (0.50, 0.42, 0.28), (0.06, 0.10, 0.25))
-
-
-@dataclass(frozen=True)
-class FacadeRelief:
-    """How far parts of a façade stand out of its wall, or back [m]."""
-
-    pane: float
-    """Panes lie this far behind the wall."""
-    frame: float
-    """Frames stand this far before the pane."""
-    sill: float
-    band: float
-    cornice: float
-    surround: float
-    board: float
-    balcony: float
-    """Depth of balconies; below 0.2 they are rails before a door."""
-    shutter: float
-
-
-FLAT = FacadeRelief(0.052, 0.022, 0.026, 0.016, 0.026, 0.012, 0.026, 0.026, 0.022)
-"""For what may lie no farther than 5 cm from a box."""
-DEEP = FacadeRelief(0.17, 0.05, 0.09, 0.07, 0.36, 0.045, 0.14, 0.95, 0.05)
 
 
 class Facade:
@@ -97,7 +72,8 @@ class Facade:
         self.awning = _AWNINGS[int(rng.random() * len(_AWNINGS))] if rng.random() < 0.55 else None
         self.shuttered = rng.random() < style.shutters
         self.shutter_color = _DOORS[int(rng.random() * len(_DOORS))]
-        self.placed_word = False
+        self.lamps: list[tuple[float, float, float]] = []
+        """Where lamps over doors are."""
 
     def build(self, pieces: Sequence[Piece]) -> None:
         """Build every piece.
@@ -184,8 +160,10 @@ class Facade:
         style, relief = self.style, self.relief
         self._glazed(piece, style.panes)
         a, b, low, high = piece.left, piece.right, piece.low, piece.high
-        trim = _TRIM_TINT
+        trim = TRIM_TINT
         self.slab((a - 0.06, b + 0.06, low - 0.07, low), relief.sill, TRIM, trim)
+        if low > 1.5:
+            self._streaks(piece)
         if style.lintel > 0.0:
             self.slab((a - 0.12, b + 0.12, high, high + style.lintel), 0.35 * relief.surround, TRIM, trim)
         if style.surround > 0.0:
@@ -197,9 +175,9 @@ class Facade:
 
     def _surround(self, span: tuple[float, float, float, float]) -> None:
         (a, b, low, high), w, out = span, self.style.surround, self.relief.surround
-        self.slab((a - w, a, low, high + w), out, TRIM, _TRIM_TINT)
-        self.slab((b, b + w, low, high + w), out, TRIM, _TRIM_TINT)
-        self.slab((a, b, high, high + w), out, TRIM, _TRIM_TINT)
+        self.slab((a - w, a, low, high + w), out, TRIM, TRIM_TINT)
+        self.slab((b, b + w, low, high + w), out, TRIM, TRIM_TINT)
+        self.slab((a, b, high, high + w), out, TRIM, TRIM_TINT)
 
     def _shutter(self, span: tuple[float, float, float, float]) -> None:
         a, b, low, high = span
@@ -221,7 +199,7 @@ class Facade:
             piece,
             relief.pane,
             WALL if self.style.surround == 0.0 else TRIM,
-            self.tint if self.style.surround == 0.0 else _TRIM_TINT,
+            self.tint if self.style.surround == 0.0 else TRIM_TINT,
         )
         span = (piece.left, piece.right, piece.low, piece.high)
         # A wide window is looked through at several places, each as wide as a room's picture.
@@ -242,31 +220,31 @@ class Facade:
         if relief.balcony < 0.2:
             self._rail((piece.left - 0.04, piece.right + 0.04), z + 0.05, relief.balcony)
             return
-        self.slab((a, b, z - 0.16, z), relief.balcony, TRIM, _TRIM_TINT)
+        self.slab((a, b, z - 0.16, z), relief.balcony, TRIM, TRIM_TINT)
         self._rail((a, b), z, relief.balcony - 0.04)
         for s in (a + 0.02, b - 0.02):
             for out in np.linspace(0.08, relief.balcony - 0.12, 7):
                 p = self.point
                 self.patches.quad(
-                    [p(s, z, out), p(s, z, out + 0.02), p(s, z + 0.95, out + 0.02), p(s, z + 0.95, out)], PAINT, _IRON
+                    [p(s, z, out), p(s, z, out + 0.02), p(s, z + 0.95, out + 0.02), p(s, z + 0.95, out)], PAINT, IRON
                 )
-            self.slab((s - 0.02, s + 0.02, z + 0.95, z + 1.0), relief.balcony, PAINT, _IRON)
+            self.slab((s - 0.02, s + 0.02, z + 0.95, z + 1.0), relief.balcony, PAINT, IRON)
 
     def _rail(self, span: tuple[float, float], z: float, out: float) -> None:
         a, b = span
         count = max(int((b - a) / 0.115), 2)
         for s in np.linspace(a + 0.02, b - 0.02, count):
-            self.face((s - 0.009, s + 0.009, z, z + 0.95), out - 0.008, PAINT, _IRON)
-        self.face((a, b, z + 0.95, z + 1.0), out, PAINT, _IRON)
-        self.face((a, b, z + 0.06, z + 0.09), out - 0.004, PAINT, _IRON)
+            self.face((s - 0.009, s + 0.009, z, z + 0.95), out - 0.008, PAINT, IRON)
+        self.face((a, b, z + 0.95, z + 1.0), out, PAINT, IRON)
+        self.face((a, b, z + 0.06, z + 0.09), out - 0.004, PAINT, IRON)
         p = self.point
         top = z + 1.0
-        self.patches.quad([p(a, top, out), p(b, top, out), p(b, top, out - 0.03), p(a, top, out - 0.03)], PAINT, _IRON)
+        self.patches.quad([p(a, top, out), p(b, top, out), p(b, top, out - 0.03), p(a, top, out - 0.03)], PAINT, IRON)
 
     def entrance(self, piece: Piece) -> None:
         """Add the door of a house: panels, a light over it, a step."""
         relief = self.relief
-        self.recess(piece, relief.pane, TRIM, _TRIM_TINT)
+        self.recess(piece, relief.pane, TRIM, TRIM_TINT)
         self._surround_door(piece)
         a, b, low = piece.left, piece.right, piece.low
         over = piece.high - 0.42
@@ -281,75 +259,45 @@ class Facade:
                 self.face((left, right, z0, z1), out, PAINT, dark)
                 self.face((left + 0.035, right - 0.035, z0 + 0.035, z1 - 0.035), out + 0.006, PAINT, light)
         self.face((middle + 0.04, middle + 0.07, low + 0.95, low + 1.15), out + 0.012, PAINT, (0.55, 0.40, 0.15))
+        self._door_lamp(middle, piece.high + 0.36)
+
+    def _door_lamp(self, s: float, z: float) -> None:
+        """Hang a flat lamp over a door."""
+        out = min(self.relief.sill, 0.09)
+        self.slab((s - 0.13, s + 0.13, z - 0.07, z + 0.07), out - 0.008, PAINT, IRON)
+        self.face((s - 0.10, s + 0.10, z - 0.045, z + 0.045), out, LAMP, (1.0, 1.0, 1.0))
+        self.lamps.append(self.point(s, z, out + 0.06))
+
+    def _streaks(self, piece: Piece) -> None:
+        """Let dirt run down the wall from both ends of a sill."""
+        for s in (piece.left - 0.03, piece.right + 0.03):
+            if self.rng.random() < 0.55:
+                continue
+            long, wide = 0.25 + 0.5 * self.rng.random(), 0.03 + 0.05 * self.rng.random()
+            top, p, out = piece.low - 0.07, self.point, 0.003
+            corners = [
+                p(s - 0.4 * wide, top - long, out),
+                p(s + 0.4 * wide, top - long, out),
+                p(s + wide, top, out),
+                p(s - wide, top, out),
+            ]
+            tint = np.array(self.tint)
+            self.patches.quad(corners, WALL, np.array([0.98, 0.98, 0.68, 0.68])[:, None] * tint * _splashed(top))
+
+    def rain_pipe(self, width: float, high: float) -> None:
+        """Lead the roof's water down at the left end."""
+        if width > 4.0 and high > 3.0:
+            out = min(self.relief.sill, 0.09)
+            tone = (0.05, 0.05, 0.055) if self.rng.random() < 0.6 else (0.30, 0.30, 0.30)
+            self.slab((0.14, 0.23, 0.0, high), out, PAINT, tone)
+            for z in np.arange(1.0, high, 2.1):
+                self.slab((0.11, 0.26, z, z + 0.05), out + 0.004, PAINT, tone)
 
     def _surround_door(self, piece: Piece) -> None:
         a, b, high, out = piece.left, piece.right, piece.high, self.relief.surround
         for left, right in ((a - 0.16, a), (b, b + 0.16)):
-            self.slab((left, right, piece.low, high + 0.02), out, TRIM, _TRIM_TINT)
-        self.slab((a - 0.2, b + 0.2, high, high + 0.2), 1.6 * out, TRIM, _TRIM_TINT)
-
-    def shop_window(self, piece: Piece) -> None:
-        """Add a shop's window, an awning over it where it has one."""
-        relief = self.relief
-        self.recess(piece, relief.pane, PAINT, self.board)
-        span = (piece.left, piece.right, piece.low, piece.high)
-        self.shop += 1
-        self.face(span, -relief.pane, SHOP, (1.0, 1.0, 1.0), shop_uv(self.shop, bool(self.rng.random() < 0.75)))
-        keep, self.frame = self.frame, self.board
-        self.bars(span, -relief.pane + relief.frame, 2 if piece.width > 2.6 else 1, 1, 0.08)
-        self.frame = keep
-        if self.awning is not None and relief.balcony > 0.2:
-            self._awning(piece)
-
-    def _awning(self, piece: Piece) -> None:
-        out, drop, stripes = 1.15, 0.55, max(round(piece.width / 0.32), 2)
-        edges = np.linspace(piece.left - 0.05, piece.right + 0.05, stripes + 1)
-        high = piece.high + 0.02
-        p = self.point
-        for k in range(stripes):
-            color = np.array(self.awning if k % 2 == 0 else (0.62, 0.60, 0.55))
-            a, b = edges[k], edges[k + 1]
-            rim = high - drop
-            self.patches.quad([p(a, rim, out), p(b, rim, out), p(b, high, 0.02), p(a, high, 0.02)], PAINT, color)
-            self.patches.quad(
-                [p(a, rim - 0.16, out), p(b, rim - 0.16, out), p(b, rim, out), p(a, rim, out)], PAINT, 0.9 * color
-            )
-
-    def shop_door(self, piece: Piece) -> None:
-        """Add a glazed door, a light over it."""
-        relief = self.relief
-        self.recess(piece, relief.pane, PAINT, self.board)
-        a, b, low, high = piece.left, piece.right, piece.low, piece.high
-        over = min(low + 2.2, high - 0.3)
-        uv = shop_uv(self.shop, True, 0.36, 0.64)
-        self.face((a, b, low, over), -relief.pane, SHOP, (1.0, 1.0, 1.0), uv)
-        self.face(
-            (a, b, over, high),
-            -relief.pane,
-            SHOP,
-            (1.0, 1.0, 1.0),
-            shop_uv(self.shop, True, 0.36, 0.64) * [1.0, 0.0] + [[0.0, uv[2, 1] + 0.02]],
-        )
-        keep, self.frame = self.frame, self.board
-        self.bars((a, b, low, over), -relief.pane + relief.frame, 1, 1, 0.11)
-        self.bars((a, b, over, high), -relief.pane + relief.frame, 1, 1, 0.06)
-        self.frame = keep
-        self.face((b - 0.15, b - 0.12, low + 0.9, low + 1.3), -relief.pane + relief.frame + 0.01, PAINT, (0.5, 0.5, 0.48))
-
-    def name_board(self, piece: Piece) -> None:
-        """Add the board over a shop, with its word once."""
-        span = (piece.left, piece.right, piece.low, piece.high)
-        out = self.relief.board
-        self.slab(span, out, PAINT, self.board)
-        high = min(0.82 * piece.height, piece.width / 8.4)
-        middle, level = 0.5 * (piece.left + piece.right), 0.5 * (piece.low + piece.high)
-        self.face(
-            (middle - 4.0 * high, middle + 4.0 * high, level - 0.5 * high, level + 0.5 * high),
-            out + 0.004,
-            WORD,
-            (1.0, 1.0, 1.0),
-            word_uv(self.word),
-        )
+            self.slab((left, right, piece.low, high + 0.02), out, TRIM, TRIM_TINT)
+        self.slab((a - 0.2, b + 0.2, high, high + 0.2), 1.6 * out, TRIM, TRIM_TINT)
 
     def glass(self, piece: Piece) -> None:
         """Add a pane of a curtain wall between posts."""
@@ -382,23 +330,23 @@ class Facade:
             piece,
             TRIM if self.style.surround > 0.0 or self.style.lintel > 0.0 else WALL,
             0.0,
-            None if self.style.surround == 0.0 and self.style.lintel == 0.0 else _TRIM_TINT,
+            None if self.style.surround == 0.0 and self.style.lintel == 0.0 else TRIM_TINT,
         )
         a, b, low, high = span
         level = low + 0.55 * piece.height
         if self.style.pitched > 0.0 or self.style.name == "grand":
-            self.slab((a, b, low + 0.25 * piece.height, level), 0.35 * relief.cornice, TRIM, _TRIM_TINT)
-            self.slab((a, b, level, high), relief.cornice, TRIM, _TRIM_TINT)
+            self.slab((a, b, low + 0.25 * piece.height, level), 0.35 * relief.cornice, TRIM, TRIM_TINT)
+            self.slab((a, b, level, high), relief.cornice, TRIM, TRIM_TINT)
             if relief.cornice > 0.2 and self.style.surround > 0.0:
                 for s in np.arange(a + 0.2, b - 0.2, 0.45):
-                    self.slab((s, s + 0.14, level - 0.16, level), 0.8 * relief.cornice, TRIM, _TRIM_TINT)
+                    self.slab((s, s + 0.14, level - 0.16, level), 0.8 * relief.cornice, TRIM, TRIM_TINT)
         else:
-            self.slab((a, b, high - 0.12, high), 0.25 * relief.cornice, TRIM, _TRIM_TINT)
+            self.slab((a, b, high - 0.12, high), 0.25 * relief.cornice, TRIM, TRIM_TINT)
 
     def band(self, piece: Piece) -> None:
         """Add the band over a ground floor."""
-        self.wall(piece, TRIM, 0.0, _TRIM_TINT)
-        self.slab((piece.left, piece.right, piece.high - 0.6 * piece.height, piece.high), self.relief.band, TRIM, _TRIM_TINT)
+        self.wall(piece, TRIM, 0.0, TRIM_TINT)
+        self.slab((piece.left, piece.right, piece.high - 0.6 * piece.height, piece.high), self.relief.band, TRIM, TRIM_TINT)
 
     def plinth(self, piece: Piece) -> None:
         """Add the foot of a wall."""
@@ -410,26 +358,12 @@ class Facade:
         a, b, z = piece.left, piece.right, piece.high
         self.patches.quad([p(a, z, out), p(b, z, out), p(b, z, 0.0), p(a, z, 0.0)], BASE, dark)
 
-    def painted_slab(self, piece: Piece) -> None:
-        """Add a wooden panel under a shop's window, or beside it."""
-        span = (piece.left, piece.right, piece.low, piece.high)
-        self.slab(span, 0.4 * self.relief.band, PAINT, self.board)
-        a, b, low, high = span
-        if b - a > 0.5 and high - low > 0.3:
-            self.face(
-                (a + 0.1, b - 0.1, low + 0.1, high - 0.08), 0.4 * self.relief.band + 0.003, PAINT, 0.7 * np.array(self.board)
-            )
-
     def blank(self, piece: Piece) -> None:
         """Add a wall without openings, with a pipe down its side."""
         self.wall(piece)
         if piece.width > 3.0 and self.rng.random() < 0.8:
             at = piece.left + 0.35
             self.slab((at, at + 0.1, piece.low, piece.high), min(self.relief.sill, 0.09), PAINT, (0.16, 0.16, 0.16))
-
-
-_TRIM_TINT: Rgb = (0.96, 0.95, 0.92)
-_IRON: Rgb = (0.025, 0.027, 0.03)
 
 
 def _splashed(z: float) -> float:
@@ -457,10 +391,10 @@ _BUILDERS: dict[str, Callable[[Facade, Piece], None]] = {
     "door": Facade.entrance,
     "glass": Facade.glass,
     "panel": Facade.panel,
-    "shop window": Facade.shop_window,
-    "shop door": Facade.shop_door,
-    "stall riser": Facade.painted_slab,
-    "pier": Facade.painted_slab,
-    "board": Facade.name_board,
+    "shop window": shop_window,
+    "shop door": shop_door,
+    "stall riser": painted_slab,
+    "pier": painted_slab,
+    "board": name_board,
 }
 """How each piece is built."""

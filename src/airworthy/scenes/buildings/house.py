@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.scenes.buildings.facade import PAINT, ROOF, SLOTS, TRIM, WALL, Facade, FacadeRelief
+from airworthy.scenes.buildings.facade import Facade
 from airworthy.scenes.buildings.grammar import Piece, derived
 from airworthy.scenes.buildings.patches import PatchMesh
+from airworthy.scenes.buildings.relief import PAINT, ROOF, SLOTS, TRIM, WALL, FacadeRelief
 from airworthy.scenes.buildings.styles import BuildingStyle, building_style, drawn_style, facade_rules
 
 __all__ = ["House", "house_materials", "house_patches"]
@@ -45,13 +46,16 @@ def house_materials(house: House) -> tuple[str, ...]:
     return (wall, base, style.trim, *SLOTS[3:7], style.roof, *SLOTS[8:])
 
 
-def house_patches(house: House, relief: FacadeRelief, rng: np.random.Generator) -> PatchMesh:
+def house_patches(
+    house: House, relief: FacadeRelief, rng: np.random.Generator, lamps: list[tuple[float, float, float]] | None = None
+) -> PatchMesh:
     """Return a house.
 
     Args:
         house: Which.
         relief: How deep its façades are.
         rng: Draws its colours, rooms, doors and what stands on its roof.
+        lamps: Takes where lamps over its doors are, in the house's frame [m].
     """
     style = building_style(house.style)
     patches = PatchMesh()
@@ -70,6 +74,10 @@ def house_patches(house: House, relief: FacadeRelief, rng: np.random.Generator) 
         rules = facade_rules(style, width, high, ground, balconies and side == 0)
         facade = Facade(patches, a, (b - a) / width, style, relief, tint, frame, rng)
         facade.build(derived(rules, Piece("facade", 0.0, width, 0.0, high)))
+        if ground != "blank":
+            facade.rain_pipe(width, high - style.cornice)
+        if lamps is not None:
+            lamps += facade.lamps
     _roof(patches, house, style, tint, (hx, hy), rng, relief)
     return patches
 

@@ -43,9 +43,9 @@ WORDS = (
 """Over shops."""
 _LINES = 16
 """Rows of the atlas of words."""
-GLOW = {"rooms": 0.0009, "shops": 0.0012}
-"""Radiance of what a lamp lights well: 35 cd/m2 in rooms, 50 in shops, in the unit of 39.3 kcd/m2 in which a white surface in
-full sun has about 1; nothing by day, and bright at night."""
+GLOW = 0.0009
+"""Radiance of what a lamp in a room lights well: 35 cd/m2, in the unit of 39.3 kcd/m2 in which a white surface in full sun has
+about 1; nothing by day, and bright at night."""
 
 
 def room_uv(number: int, lit: bool, mirrored: bool = False) -> Array:
@@ -89,7 +89,7 @@ def pane_materials() -> tuple[dict[str, Material], dict[str, Texture]]:
         materials[name] = Material(
             (1.0, 1.0, 1.0, 1.0),
             roughness=0.05,
-            emissive=(GLOW[name], GLOW[name], GLOW[name]),
+            emissive=(GLOW, GLOW, GLOW),
             base_color_map=f"{name}/seen",
             emissive_map=f"{name}/glow",
         )

@@ -13,14 +13,14 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.geometry import Box, Cylinder
-from airworthy.scenes.buildings.facade import FLAT
 from airworthy.scenes.buildings.house import drawn_house, house_materials, house_patches
 from airworthy.scenes.buildings.patches import PatchMesh
+from airworthy.scenes.buildings.relief import FLAT
 from airworthy.scenes.buildings.shade import open_shares
 from airworthy.scenes.buildings.surfaces import Fittings
 from airworthy.scenes.extent import hidden
 from airworthy.scenes.generators.seeding import generator
-from airworthy.scenes.record import Instance, Scene
+from airworthy.scenes.record import Instance, Scene, SpotLight, Vector3
 from airworthy.scenes.streets.cars import CAR_SURFACES, PAINT_COLORS, box_van
 from airworthy.scenes.streets.ground import ASPHALT, GROUND_SURFACES, StreetGround
 
@@ -32,6 +32,11 @@ _STEP = 0.05
 """In which the phase of the grid of streets is looked for [m]."""
 _SETBACK = 0.45
 """Of a building within its block at least [m]."""
+
+_LAMP = 0.016
+"""Of lamps over doors: some 630 cd, in the unit of 39.3 klx."""
+_LAMPS_APART = 7.0
+"""Least distance of two lamps that burn [m]."""
 
 Boxes = tuple[Array, Array]
 
@@ -47,11 +52,12 @@ def dressed_urban(scene: Scene, map_size: int = 512) -> Scene:
     fittings = Fittings(map_size)
     blocks = _solid_boxes(scene)
     top = scene.bounds.upper[2]
+    lamps: list[Vector3] = []
     for number, item in enumerate(scene.instances):
         if item.name.startswith("outer"):
             _terrace(fittings, scene, item, blocks, rng)
         elif item.semantic == "building":
-            _building(fittings, scene, item, blocks, top, rng)
+            _building(fittings, scene, item, blocks, top, rng, lamps)
         elif item.semantic == "wall":
             _wall(fittings, scene, item, blocks, number, rng)
         elif item.semantic == "pillar":
@@ -59,7 +65,22 @@ def dressed_urban(scene: Scene, map_size: int = 512) -> Scene:
         elif item.semantic == "object":
             _van(fittings, scene, item, number, rng)
     _ground(fittings, scene, blocks, rng)
-    return fittings.joined(replace(scene, instances=tuple(hidden(item) for item in scene.instances)), looks=True)
+    bare = replace(
+        scene, instances=tuple(hidden(item) for item in scene.instances), lights=(*scene.lights, *_door_lights(lamps))
+    )
+    return fittings.joined(bare, looks=True)
+
+
+def _door_lights(places: list[Vector3]) -> tuple[SpotLight, ...]:
+    """Return lights of lamps over doors, none near another: they burn from dusk on."""
+    kept: list[Vector3] = []
+    for place in places:
+        if all(np.hypot(place[0] - other[0], place[1] - other[1]) > _LAMPS_APART for other in kept):
+            kept.append(place)
+    return tuple(
+        SpotLight(place, (0.0, 0.0, -1.0), 0.9, 1.7, (1.0, 0.78, 0.50), _LAMP, 22.0, radius=0.06, from_dusk=True)
+        for place in kept
+    )
 
 
 def _solid_boxes(scene: Scene) -> Boxes:
@@ -91,7 +112,9 @@ def _stand(
     fittings.thing(name, patches.mesh(shares), materials, position, attitude, semantic)
 
 
-def _building(fittings: Fittings, scene: Scene, item: Instance, blocks: Boxes, top: float, rng: np.random.Generator) -> None:
+def _building(
+    fittings: Fittings, scene: Scene, item: Instance, blocks: Boxes, top: float, rng: np.random.Generator, lamps: list[Vector3]
+) -> None:
     shape = scene.shapes[item.shape]
     assert isinstance(shape, Box)
     x, y, high = (2.0 * item.scale * half for half in shape.half_size)
@@ -100,7 +123,10 @@ def _building(fittings: Fittings, scene: Scene, item: Instance, blocks: Boxes, t
     grounds = (sides[order[0]], sides[order[1]], sides[order[2]], sides[order[3]])
     # What ends within the bounds has a flat top; above them roofs may be as they like.
     house = drawn_house((x, y, high), grounds, 20.0 if high > top + 0.2 else 0.0, _SWELL, rng)
-    patches = house_patches(house, FLAT, rng)
+    doors: list[tuple[float, float, float]] = []
+    patches = house_patches(house, FLAT, rng, doors)
+    x0, y0, _ = item.position
+    lamps += [(x0 + x, y0 + y, z) for x, y, z in doors]
     where = (item.position[0], item.position[1], 0.0)
     _stand(
         fittings,

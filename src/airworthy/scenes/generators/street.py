@@ -13,9 +13,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.scenes.actors import add_actor
-from airworthy.scenes.buildings.facade import DEEP
 from airworthy.scenes.buildings.house import House, drawn_house, house_materials, house_patches
 from airworthy.scenes.buildings.patches import PatchMesh
+from airworthy.scenes.buildings.relief import DEEP
 from airworthy.scenes.buildings.shade import open_shares
 from airworthy.scenes.buildings.surfaces import Fittings
 from airworthy.scenes.generators.seeding import checked, generator
