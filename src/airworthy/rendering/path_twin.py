@@ -260,7 +260,8 @@ def _beyond(world: _World, direction: Array, density: Array) -> Array:
 def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, draw: object) -> Array:
     """Light of lamps and suns, sent on."""
     light, angle = np.zeros_like(point), world.options.sun_angle
-    for number, lamp in enumerate(world.batch.scenes[0].lights):
+    scene = world.batch.scenes[0]
+    for number, lamp in enumerate(lamp for lamp in scene.lights if is_burning(lamp, scene.sky)):
         part = np.ones(len(point))
         if isinstance(lamp, Sun):
             to_light, given = np.broadcast_to(-_unit(lamp.direction), point.shape), np.ones(len(point))
@@ -277,7 +278,7 @@ def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, draw: object
             color, far = np.array(lamp.color) * lamp.irradiance, np.full(len(point), _SUN_FAR)
             along = to_light
         else:
-            of_light, color = None, np.array(lamp.color) * lamp.intensity * is_burning(lamp, world.batch.scenes[0].sky)
+            of_light, color = None, np.array(lamp.color) * lamp.intensity
             to_light, given = _arriving(lamp, point)
             place = np.broadcast_to(np.array(lamp.position), point.shape)
             if lamp.radius > 0.0:

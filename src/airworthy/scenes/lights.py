@@ -339,9 +339,11 @@ def _level(sky: Sky) -> Array:
 
 def light_rows(scenes: Sequence[Scene]) -> tuple[ArrayF32, NDArray[np.int32]]:
     """Return (light, LIGHT_COLUMNS), scene by scene, at least one row; and (scene, 2): where a scene's begin, how many it
-    has."""
-    rows = [_row(light, is_burning(light, scene.sky)) for scene in scenes for light in scene.lights]
-    counts = np.array([len(scene.lights) for scene in scenes], np.int32)
+    has. Lamps that are out have none, unless lights ride on actors, which are found by their numbers."""
+    numbered = any(getattr(light, "attached", "") for scene in scenes for light in scene.lights)
+    kept = [[light for light in scene.lights if numbered or is_burning(light, scene.sky)] for scene in scenes]
+    rows = [_row(light, is_burning(light, scene.sky)) for scene, some in zip(scenes, kept, strict=True) for light in some]
+    counts = np.array([len(some) for some in kept], np.int32)
     spans = np.stack([np.cumsum(counts) - counts, counts], -1).astype(np.int32)
     return np.array(rows or [[0.0] * LIGHT_COLUMNS], np.float32), spans
 
@@ -360,7 +362,6 @@ def is_burning(light: Light, sky: Sky) -> bool:
 def _row(light: Light, burning: bool = True) -> list[float]:
     if isinstance(light, Sun):
         return [LIGHT_SUN, 0, 0, 0, *_unit(light.direction), *(c * light.irradiance for c in light.color), *[0.0] * 6]
-    # A lamp that is out keeps its row, for lamps on actors are found by their number.
     strength = [c * light.intensity * burning for c in light.color]
     if isinstance(light, PointLight):
         return [LIGHT_POINT, *light.position, 0, 0, -1, *strength, light.range, 0.0, 0.0, light.radius, 0.0, 0.0]

@@ -12,12 +12,15 @@ from airworthy.scenes.buildings.grammar import Piece, derived
 from airworthy.scenes.buildings.patches import PatchMesh
 from airworthy.scenes.buildings.relief import PAINT, ROOF, SLOTS, TRIM, WALL, FacadeRelief
 from airworthy.scenes.buildings.styles import BuildingStyle, building_style, drawn_style, facade_rules
+from airworthy.scenes.record import SpotLight, Vector3
 
-__all__ = ["House", "house_materials", "house_patches"]
+__all__ = ["House", "door_lights", "drawn_house", "house_materials", "house_patches"]
 
 SIDES = ("front", "right", "back", "left")
 """Of a house whose front looks along -y, seen from above counter-clockwise."""
 _PARAPET = 0.85
+_LAMP = 0.016
+"""Of lamps over doors: some 630 cd, in the unit of 39.3 klx."""
 _TRIM_TINT = (0.96, 0.95, 0.92)
 
 
@@ -74,7 +77,7 @@ def house_patches(
         rules = facade_rules(style, width, high, ground, balconies and side == 0)
         facade = Facade(patches, a, (b - a) / width, style, relief, tint, frame, rng)
         facade.build(derived(rules, Piece("facade", 0.0, width, 0.0, high)))
-        if ground != "blank":
+        if ground != "blank" and style.name != "curtain":
             facade.rain_pipe(width, high - style.cornice)
         if lamps is not None:
             lamps += facade.lamps
@@ -223,3 +226,20 @@ def drawn_house(
     shops = rng.random() < style.shop
     chosen = tuple(("shop" if shops else "door") if side == "street" else side for side in grounds)
     return House(size, style.name, int(rng.random() * 1000), chosen, roof, swell)  # type: ignore[arg-type]
+
+
+def door_lights(places: list[Vector3], apart: float) -> tuple[SpotLight, ...]:
+    """Return lights of lamps over doors and shops, none near another; they burn from dusk on.
+
+    Args:
+        places: Of all lamps, world [m].
+        apart: Least distance of two that burn [m].
+    """
+    kept: list[Vector3] = []
+    for place in places:
+        if all(np.hypot(place[0] - other[0], place[1] - other[1]) > apart for other in kept):
+            kept.append(place)
+    return tuple(
+        SpotLight(place, (0.0, 0.0, -1.0), 0.9, 1.7, (1.0, 0.78, 0.50), _LAMP, 22.0, radius=0.06, from_dusk=True)
+        for place in kept
+    )

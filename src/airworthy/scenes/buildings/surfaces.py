@@ -22,7 +22,7 @@ _PAINTS: dict[str, Material] = {
     "matt": Material((1.0, 1.0, 1.0, 1.0), roughness=0.9),
     "metal": Material((1.0, 1.0, 1.0, 1.0), metallic=1.0, roughness=0.35),
     "window glass": Material((1.0, 1.0, 1.0, 1.0), roughness=0.04),
-    "lamp glass": Material((0.85, 0.85, 0.8, 1.0), roughness=0.3, emissive=(0.16, 0.12, 0.07)),
+    "lamp glass": Material((0.5, 0.5, 0.48, 1.0), roughness=0.3, emissive=(0.030, 0.023, 0.014)),
     # In halls: panes that let light through, stretched film, lamps that burn.
     "clear glass": Material((0.93, 0.96, 0.94, 1.0), roughness=0.02, transmission=0.9, ior=1.5),
     "skylight": Material((0.94, 0.95, 0.90, 1.0), roughness=0.2, transmission=0.72, ior=1.5),

@@ -13,14 +13,14 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.geometry import Box, Cylinder
-from airworthy.scenes.buildings.house import drawn_house, house_materials, house_patches
+from airworthy.scenes.buildings.house import door_lights, drawn_house, house_materials, house_patches
 from airworthy.scenes.buildings.patches import PatchMesh
 from airworthy.scenes.buildings.relief import FLAT
 from airworthy.scenes.buildings.shade import open_shares
 from airworthy.scenes.buildings.surfaces import Fittings
 from airworthy.scenes.extent import hidden
 from airworthy.scenes.generators.seeding import generator
-from airworthy.scenes.record import Instance, Scene, SpotLight, Vector3
+from airworthy.scenes.record import Instance, Scene, Vector3
 from airworthy.scenes.streets.cars import CAR_SURFACES, PAINT_COLORS, box_van
 from airworthy.scenes.streets.ground import ASPHALT, GROUND_SURFACES, StreetGround
 
@@ -33,8 +33,6 @@ _STEP = 0.05
 _SETBACK = 0.45
 """Of a building within its block at least [m]."""
 
-_LAMP = 0.016
-"""Of lamps over doors: some 630 cd, in the unit of 39.3 klx."""
 _LAMPS_APART = 7.0
 """Least distance of two lamps that burn [m]."""
 
@@ -66,21 +64,11 @@ def dressed_urban(scene: Scene, map_size: int = 512) -> Scene:
             _van(fittings, scene, item, number, rng)
     _ground(fittings, scene, blocks, rng)
     bare = replace(
-        scene, instances=tuple(hidden(item) for item in scene.instances), lights=(*scene.lights, *_door_lights(lamps))
+        scene,
+        instances=tuple(hidden(item) for item in scene.instances),
+        lights=(*scene.lights, *door_lights(lamps, _LAMPS_APART)),
     )
     return fittings.joined(bare, looks=True)
-
-
-def _door_lights(places: list[Vector3]) -> tuple[SpotLight, ...]:
-    """Return lights of lamps over doors, none near another: they burn from dusk on."""
-    kept: list[Vector3] = []
-    for place in places:
-        if all(np.hypot(place[0] - other[0], place[1] - other[1]) > _LAMPS_APART for other in kept):
-            kept.append(place)
-    return tuple(
-        SpotLight(place, (0.0, 0.0, -1.0), 0.9, 1.7, (1.0, 0.78, 0.50), _LAMP, 22.0, radius=0.06, from_dusk=True)
-        for place in kept
-    )
 
 
 def _solid_boxes(scene: Scene) -> Boxes:

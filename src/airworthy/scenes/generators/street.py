@@ -13,7 +13,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.scenes.actors import add_actor
-from airworthy.scenes.buildings.house import House, drawn_house, house_materials, house_patches
+from airworthy.scenes.buildings.house import House, door_lights, drawn_house, house_materials, house_patches
 from airworthy.scenes.buildings.patches import PatchMesh
 from airworthy.scenes.buildings.relief import DEEP
 from airworthy.scenes.buildings.shade import open_shares
@@ -21,7 +21,7 @@ from airworthy.scenes.buildings.surfaces import Fittings
 from airworthy.scenes.generators.seeding import checked, generator
 from airworthy.scenes.materials.library import with_material
 from airworthy.scenes.people import person
-from airworthy.scenes.record import Haze, Light, Pose, Region, Scene, SpotLight
+from airworthy.scenes.record import Haze, Light, Pose, Region, Scene, SpotLight, Vector3
 from airworthy.scenes.sky.weather import under_sky, weather_named
 from airworthy.scenes.streets.cars import CAR_SURFACES, PAINT_COLORS, car_forms, car_patches
 from airworthy.scenes.streets.furniture import FURNITURE_SURFACES, LAMP_HEAD, POLE_TOP, furniture, wire
@@ -43,6 +43,8 @@ _WALK = 0.12
 """Height of pavements over the road [m]."""
 _DEEP = 11.0
 """Of houses [m]."""
+_DOORS_APART = 11.0
+"""Least distance of lamps over doors that burn [m]."""
 _LAMP_COLOR = (1.0, 0.74, 0.44)
 _LAMP_INTENSITY = 0.09
 """Of street lamps: some 3,500 cd, in the unit of 39.3 klx."""
@@ -89,9 +91,12 @@ def street(index: int, seed: int) -> Scene:
     fittings = Fittings()
     rows = _rows(plan, rng)
     blocks = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+    lamps: list[Vector3] = []
     for number, (house, low, high, turn) in enumerate(rows):
-        patches = house_patches(house, DEEP, rng)
+        doors: list[tuple[float, float, float]] = []
+        patches = house_patches(house, DEEP, rng, doors)
         middle = 0.5 * (low + high)
+        lamps += _turned(doors, middle, turn)
         _shaded(
             fittings,
             f"house/{number}",
@@ -104,7 +109,7 @@ def street(index: int, seed: int) -> Scene:
         )
     _road(fittings, plan, blocks, rng)
     cars = _cars(fittings, plan, rng)
-    lights = _beside(fittings, plan, rng)
+    lights = (*_beside(fittings, plan, rng), *door_lights(lamps, _DOORS_APART))
     scene = Scene(
         f"street:{index}" + (f"@{seed}" if seed else ""),
         lights=lights,
@@ -127,6 +132,12 @@ def street(index: int, seed: int) -> Scene:
     scene = _people(scene, plan, rng)
     weather = weather_named("noon")
     return under_sky(scene, weather.sky, Haze(0.0008, 60.0))
+
+
+def _turned(places: list[Vector3], middle: Array, turn: float) -> list[Vector3]:
+    """Return places in a house's frame where they are in the world, houses standing on the pavement."""
+    c, s = math.cos(turn), math.sin(turn)
+    return [(float(middle[0] + c * x - s * y), float(middle[1] + s * x + c * y), z + _WALK) for x, y, z in places]
 
 
 def _drawn_plan(index: int, rng: np.random.Generator) -> _Plan:
@@ -373,7 +384,7 @@ def _signs(scene: Scene, plan: _Plan, rng: np.random.Generator) -> Scene:
 
 def _trees(scene: Scene, plan: _Plan, rng: np.random.Generator) -> Scene:
     planting = Planting()
-    kind = ("maple", "birch", "apple", "maple")[int(rng.random() * 4)]
+    kind = ("maple", "birch", "beech", "maple")[int(rng.random() * 4)]
     fittings = Fittings()
     for side in (0, 1):
         sign = -1.0 if side == 0 else 1.0

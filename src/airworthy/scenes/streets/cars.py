@@ -227,7 +227,7 @@ def _wheel(patches: PatchMesh, center: tuple[float, float, float], side: float, 
     x, y, z = center
     outward = np.array([0.0, side, 0.0])
     middle = np.array([x, y, z])
-    patches.disc(middle + 0.003 * outward, outward, 1.16 * radius, _MATT, _DARK, 20)
+    _arch(patches, middle + 0.003 * outward, outward, radius)
     patches.tube(np.array([middle - 0.16 * outward, middle + 0.012 * outward]), radius, _MATT, _TYRE, 20)
     patches.disc(middle + 0.014 * outward, outward, 0.66 * radius, _METAL, (0.42, 0.43, 0.44), 20)
     for k in range(5):
@@ -235,6 +235,16 @@ def _wheel(patches: PatchMesh, center: tuple[float, float, float], side: float, 
         at = middle + 0.017 * outward + 0.40 * radius * np.array([np.cos(angle), 0.0, np.sin(angle)])
         patches.disc(at, outward, 0.13 * radius, _MATT, _DARK, 8)
     patches.disc(middle + 0.018 * outward, outward, 0.12 * radius, _MATT, (0.05, 0.05, 0.05), 8)
+
+
+def _arch(patches: PatchMesh, middle: Array, outward: Array, radius: float) -> None:
+    """Add the dark of an arch: a disc that ends below at the height of the axle."""
+    angle = np.pi * np.linspace(0.0, 1.0, 15)
+    rim = middle + 1.16 * radius * np.stack([np.cos(angle), 0.0 * angle, np.sin(angle)], -1)
+    # Seen from the left counter-clockwise turns the other way.
+    rim = rim if outward[1] < 0.0 else rim[::-1]
+    faces = np.array([[0, k, k + 1] for k in range(1, len(rim) - 1)])
+    patches.add(rim, faces, np.repeat(outward[None], len(rim), 0), _MATT, _DARK)
 
 
 def _seams(patches: PatchMesh, shape: CarForm) -> None:
