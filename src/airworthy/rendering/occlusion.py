@@ -7,6 +7,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.geometry import GeometryBatch, Mesh, Placement, bounds, cast
 from airworthy.rendering.directions import attitudes_towards, hemisphere_table, parts
+from airworthy.scenes.appearance import OPEN_CHANNEL
 from airworthy.scenes.record import Scene
 
 __all__ = ["scene_occlusion", "vertex_normals", "vertex_occlusion"]
@@ -33,7 +34,10 @@ def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int)
         mesh = scene.shapes[name]
         # Sheets of leaves are holes for the most part. The volume of probes, whose rays go through holes, has the shade in a
         # crown; here it would be twice.
-        if name not in cut and isinstance(mesh, Mesh) and 0 < len(mesh.vertices) <= vertices_max and len(mesh.faces):
+        if isinstance(mesh, Mesh) and OPEN_CHANNEL in mesh.channels:
+            # It knew its shade without baking; now probes do, and its own would darken it twice.
+            found[name] = np.ones(len(mesh.vertices), np.float32)
+        elif name not in cut and isinstance(mesh, Mesh) and 0 < len(mesh.vertices) <= vertices_max and len(mesh.faces):
             found[name] = vertex_occlusion(mesh, rays, distance / scale)
     return found
 

@@ -33,7 +33,7 @@ FACE_SIZE = 2
 HAS_NORMALS, HAS_UV = 1, 2
 OPEN_CHANNEL = "open_share"
 """Vertex channel of meshes that know how much of the light from all sides reaches them, (V,) in [0, 1]: shade between houses
-without baking, whose own finding takes its place. Still images, which find out by themselves, take no notice."""
+without baking, which finds it by its probes instead. Still images, which find out by themselves, take no notice."""
 
 
 def mesh_flags(mesh: Mesh) -> int:

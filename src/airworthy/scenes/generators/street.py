@@ -394,7 +394,7 @@ def _trees(scene: Scene, plan: _Plan, rng: np.random.Generator) -> Scene:
         for x in np.arange(-_HALF + 10.0, _HALF - 6.0, 11.0):
             if abs((x + _HALF - 5.0 - 11.0 * side) % 22.0 - 11.0) > 9.5 or rng.random() < 0.2:
                 continue
-            form = TreeForm(kind, int(rng.random() * 2), plan.season, 0.42, 0.34, 1)
+            form = TreeForm(kind, int(rng.random() * 2), plan.season, 0.42, 0.34, 2)
             planting.tree(form, (float(x), y, _WALK - 0.03), 6.28 * rng.random(), 0.85 + 0.3 * rng.random())
             pit = PatchMesh()
             pit.quad(
