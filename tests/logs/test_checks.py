@@ -12,7 +12,7 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, from_rotation_vector, rotate
 from airworthy.logs import Log, LogSource, LogStream, flight_segments, integrate_gyro, log_checks, log_findings, read_log
-from airworthy.logs.checks import rest_noise
+from airworthy.logs.checks import refuse_wrong_units, rest_noise
 
 RATE = 250.0
 
@@ -120,6 +120,28 @@ def test_wrong_units_are_named(unit: float, said: str) -> None:
     found = check(flight(unit=unit), "gravity at rest")
     assert found.passed is False
     assert said in found.said
+
+
+@pytest.mark.parametrize(
+    ("volts", "passed", "said"),
+    [
+        (15.2, True, "above 15.2 V."),
+        (15_200.0, False, "above 15,200 V, expected 1 to 100 V of a supply: the file's numbers look in mV."),
+        (0.4, False, "above 0.4 V, expected 1 to 100 V of a supply."),
+        (0.0, None, "not measured"),
+    ],
+)
+def test_a_supply_has_the_volts_of_one(volts: float, passed: bool | None, said: str) -> None:
+    time = np.arange(0.0, 5.0, 0.1)
+    log = Log("made", (LogStream("voltage", time, np.full((50, 1), volts)),), LogSource("made", "", "test"))
+    found = check(log, "volts of voltage")
+    assert found.passed is passed
+    assert said in found.said
+    if passed is False:
+        with pytest.raises(AirworthyError, match=r"Log 'made': Half of the voltage is above .* Nothing is told\."):
+            refuse_wrong_units(log, "Nothing is told.")
+    else:
+        refuse_wrong_units(log, "Nothing is told.")
 
 
 def test_an_axis_with_a_wrong_factor_is_found() -> None:

@@ -140,6 +140,27 @@ def test_rates_that_name_what_turns() -> None:
     assert named["gyro"] == (("p_rad_s", "q_rad_s", "r_rad_s"), "rad/s", "flu")
 
 
+def test_names_of_px4() -> None:
+    """Attitudes have w first; velocities and accelerations of the topic of positions are no positions."""
+    n, still = np.arange(100.0), np.zeros(100)
+    columns = {"timestamp": 2000.0 * n}
+    columns |= {f"vehicle_attitude.q[{k}]": still + (k == 0) for k in range(4)}
+    for prefix in ("", "v", "a"):
+        columns |= {f"vehicle_local_position.{prefix}{axis}": still + 0.1 for axis in "xyz"}
+    columns |= {f"sensor_combined.accelerometer_m_s2[{k}]": still - 9.81 * (k == 2) for k in range(3)}
+    found = guess_mapping(columns)
+    named = {g.name: (g.columns, g.frame) for g in found.streams}
+    assert named["attitude"] == (tuple(f"vehicle_attitude.q[{k}]" for k in (1, 2, 3, 0)), "frd->ned")
+    assert named["position"] == (tuple(f"vehicle_local_position.{axis}" for axis in "xyz"), "ned")
+    assert named["velocity"] == (tuple(f"vehicle_local_position.v{axis}" for axis in "xyz"), "ned")
+    assert set(found.unknown) == {f"vehicle_local_position.a{axis}" for axis in "xyz"}
+    # The same numbers of nobody knows what: the order of the file, and a word of doubt.
+    bare = {name.replace("vehicle_attitude.", ""): values for name, values in columns.items()}
+    other = next(g for g in guess_mapping(bare).streams if g.name == "attitude")
+    assert other.columns == ("q[0]", "q[1]", "q[2]", "q[3]")
+    assert "where w comes first" in other.reason
+
+
 def test_names_of_ardupilot() -> None:
     axes = [[f"IMU.{word}{a}" for a in "XYZ"] for word in ("Gyr", "Acc")]
     columns = table("TimeUS", 1e4, gyro=(axes[0], 0.0, 0.3), force=(axes[1], (0, 0, -9.8), 0.1),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
 from airworthy.logs import ReadOptions, read_log, table_of
 from airworthy.logs.mapping import ColumnMapping
 
@@ -70,3 +71,12 @@ def test_map_tells_how_a_table_is_written(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "a.csv").write_text(text(";", ","))
     assert main(["logs", "map", str(tmp_path / "a.csv"), "--out", str(tmp_path / "m.toml")]) == 0
     assert "separated by semicolons, decimals by commas" in capsys.readouterr().out
+
+
+def test_a_table_without_a_row_is_refused_with_advice(tmp_path: Path) -> None:
+    (tmp_path / "head.csv").write_text("t,gx,gy\n")
+    with pytest.raises(AirworthyError, match=r"names 3 columns and no line of numbers: .* give the whole file\.$"):
+        read_log(tmp_path / "head.csv")
+    (tmp_path / "empty.csv").write_text("\n\n")
+    with pytest.raises(AirworthyError, match=r"give|empty"):
+        read_log(tmp_path / "empty.csv")

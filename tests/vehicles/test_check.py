@@ -25,6 +25,7 @@ from airworthy.vehicles import (
     indicators,
     vehicle,
 )
+from airworthy.vehicles.record import Uncertainty
 
 GOOD = vehicle("flightgoggles")
 
@@ -71,6 +72,9 @@ IMPOSSIBLE = {
     "battery.efficiency": replace(GOOD, battery=Battery(4.2, 3.0, 3.7, 100.0, 0.1, 1.5)),
     "pwm_min must be smaller": replace(GOOD, voltage_chain=VoltageChain(1.0, 1.0, 0.0, 3.0, 9.0, 1.0, 1.0, 0.0)),
     "letters, digits": replace(GOOD, name="../evil"),
+    "but without command_sag": replace(
+        GOOD, uncertainty=Uncertainty(("sag",), ("linear",), (0.9,), (0.1,), ((1.0,),), (1.0,), 1.0)
+    ),
 }
 
 

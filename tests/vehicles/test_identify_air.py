@@ -11,6 +11,7 @@ import pytest
 from tests.vehicles.flown_logs import Craft, Excitation, changed, fly, quad
 
 from airworthy.benchmarks.validation.open_loop.flights import ready_flights
+from airworthy.cli.vehicle_identify import _print
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import rotate
 from airworthy.logs import Log, flight_segments
@@ -81,6 +82,16 @@ def test_drag_and_wind_are_recovered_11_4(found: Identified) -> None:
     assert found.value("wind_y[flown]").value == pytest.approx(-1.0, abs=0.1)
     for name, truth in (("drag_x", 0.35), ("drag_z", 0.25), ("wind_x[flown]", 2.0)):
         assert abs(found.value(name).value - truth) < 4.0 * found.value(name).sd
+
+
+def test_winds_are_printed(found: Identified, capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = found.winds
+    assert row == ("flown", found.value("wind_x[flown]"), found.value("wind_y[flown]"))
+    _print(found)
+    said = capsys.readouterr().out
+    assert "Mean wind of each flight [m/s], gusts not counted" in said
+    assert f"{row[1].value:.4g}" in said
+    assert replace(found, air=None).winds == ()
 
 
 def test_drag_is_in_the_record_and_its_uncertainty(found: Identified, tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_the_published_method_prints(log: str, capsys: pytest.CaptureFixture[str
         ([*MASS, *FRAME, "--fix", "lag"], "--fix is 'lag'; expected NAME=VALUE"),
         ([*MASS, *FRAME, "--fix", "colour=1"], "Unknown quantity of a vehicle 'colour'"),
         ([*MASS, *FRAME, "--measured", "inertia.zz=1e-5"], "--measured inertia.zz is '1e-5'; expected VALUE+-ERROR"),
+        ([*MASS, *FRAME, "--order", "1,1,2,3"], "--order is '1,1,2,3'; expected each column from 1 to 4 once"),
         ([*MASS, *FRAME, "--use", "5"], "--use is '5'; expected START:STOP"),
         ([*MASS, *FRAME, "--use", "0:1"], "no second of it is usable flight"),
         ([*MASS, *FRAME, "--out", "mine.json"], "expected a vehicle file, NAME.toml"),

@@ -247,7 +247,10 @@ def _order(text: str | None) -> tuple[int, ...]:
     words = text.replace(",", " ").split()
     if not words or not all(word.isdecimal() and int(word) >= 1 for word in words):
         raise AirworthyError(f"--order is {text!r}; expected a column for each rotor, from 1 on, as 4,3,2,1.")
-    return tuple(int(word) - 1 for word in words)
+    columns = [int(word) for word in words]
+    if sorted(columns) != list(range(1, len(columns) + 1)):
+        raise AirworthyError(f"--order is {text!r}; expected each column from 1 to {len(columns)} once.")
+    return tuple(column - 1 for column in columns)
 
 
 def _parts(texts: tuple[str, ...], option: str, logs: Sequence[Log]) -> dict[str, list[tuple[float, float]]]:
@@ -308,6 +311,10 @@ def _print(found: Identified) -> None:
         columns = ("refined by", "cost", "steps", "processor time [s]", "farthest value", "off by [deviations]")
         raced = [(r.method, r.cost, r.steps, round(r.seconds, 2), r.of, round(r.apart, 3)) for r in found.raced]
         show_table("From the same start, on the same windows", columns, raced)
+    if winds := found.winds:
+        columns = ("log", "to the east", "+-", "to the north", "+-")
+        rows = [(log, east.value, east.sd, north.value, north.sd) for log, east, north in winds]
+        show_table("Mean wind of each flight [m/s], gusts not counted", columns, rows)
     points = [(100.0 * command, thrust, sd) for command, thrust, sd in found.curve]
     show_table("Thrust of a rotor", ("command [%]", "thrust [N]", "+-"), points)
     if found.table is not None:

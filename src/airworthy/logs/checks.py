@@ -6,6 +6,7 @@ attitudes do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +27,14 @@ GRAVITY_REST = (9.7, 9.9)
 """What |specific force| at rest may be [m/s^2]."""
 GRAVITY = 9.81
 GRAVITY_FLIGHT_SHARE = 0.02
+VOLTS = (1.0, 100.0)
+"""Ours: what a multirotor's supply may have [V]: an empty cell has 2.5, packs of the largest 60 to 90."""
 FLIGHT_TIME = 20.0
 """Shortest flight over which the mean vertical force must be gravity [s]."""
+UNITS = ("gravity at rest", "gravity in flight", "volts of ")
+"""How names of checks of units begin that must pass before anything is told of a vehicle."""
+AGAINST = "gyro against "
+"""How the name of the check of an attitude's turns begins; the stream's name follows."""
 RATE_MAX = 50_000.0
 """Ours: fastest rate of an inertial sensor or a command [Hz]."""
 _DOWN = 0.7
@@ -69,7 +76,23 @@ class RestNoise:
 def log_checks(log: Log) -> tuple[LogCheck, ...]:
     """Check units and gravity of a log."""
     rest = rest_noise(log)
-    return (_stamps(log), _at_rest(log, rest), _in_flight(log, rest), *_against_attitude(log))
+    return (_stamps(log), _at_rest(log, rest), _in_flight(log, rest), *_supplies(log), *_against_attitude(log))
+
+
+def refuse_wrong_units(log: Log, consequence: str, checks: Sequence[LogCheck] | None = None) -> None:
+    """Refuse a log in whose units nothing can be told.
+
+    Args:
+        log: Of which.
+        consequence: What is not done, a sentence.
+        checks: Of it; None: they are made.
+
+    Raises:
+        AirworthyError: Gravity, or the supply's voltage, is none.
+    """
+    for check in log_checks(log) if checks is None else checks:
+        if check.passed is False and check.name.startswith(UNITS):
+            raise AirworthyError(f"Log {log.name!r}: {check.said} {consequence}")
 
 
 def _stamps(log: Log) -> LogCheck:
@@ -193,6 +216,25 @@ def _in_flight(log: Log, rest: RestNoise | None) -> LogCheck:
     return LogCheck(name, passed, said[0].upper() + said[1:], value)
 
 
+def _supplies(log: Log) -> list[LogCheck]:
+    """Whether each voltage of a supply is one; a log without any has no such check."""
+    checks = []
+    for stream in log.of_kind("voltage"):
+        values = stream.values[stream.values > 0.0]
+        name = f"volts of {stream.name}"
+        if not values.size:
+            checks.append(LogCheck(name, None, "It is 0 throughout: it was not measured."))
+            continue
+        middle, (low, high) = float(np.median(values)), VOLTS
+        said = f"Half of the voltage is above {middle:,.4g} V"
+        if low <= middle <= high:
+            checks.append(LogCheck(name, True, f"{said}.", middle))
+            continue
+        unit = ": the file's numbers look in mV" if low <= 1e-3 * middle <= high else ""
+        checks.append(LogCheck(name, False, f"{said}, expected {low:g} to {high:g} V of a supply{unit}.", middle))
+    return checks
+
+
 def vertical_force(log: Log, rest: RestNoise, start: float, stop: float) -> float:
     """Return the mean vertical specific force between two times [m/s^2], with attitudes integrated from a rest.
 
@@ -230,7 +272,7 @@ def _against_attitude(log: Log) -> list[LogCheck]:
     """Whether gyro and each stream of attitudes turn alike, and how late attitudes come."""
     checks = []
     for stream in log.of_kind("attitude"):
-        name = f"gyro against {stream.name}"
+        name = AGAINST + stream.name
         if not log.has("gyro"):
             continue
         if told := _went_back(log, "gyro", stream.name):

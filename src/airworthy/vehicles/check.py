@@ -123,6 +123,11 @@ def check(vehicle: Vehicle) -> Vehicle:
     _require(0.0 <= delay <= DELAY_MAX, f"command_delay is {delay:g} s, but lies in 0 to {DELAY_MAX:g}")
     if vehicle.uncertainty is not None:
         _check_uncertainty(vehicle.uncertainty)
+        _require(
+            vehicle.command_sag is not None or "sag" not in vehicle.uncertainty.names,
+            "uncertainty.names has 'sag', but without command_sag, [exponent, V], no command goes with the supply: give it, or"
+            " take sag out of the uncertainty",
+        )
     _check_energy(vehicle)
     _check_noise(vehicle)
     _check_body(vehicle.body)

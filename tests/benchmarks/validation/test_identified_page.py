@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from tests.vehicles.flown_logs import fly, quad
+from tests.vehicles.test_air_speed_parts import fitted
 
 from airworthy.benchmarks.validation.identified.page import held_parts, write_identification
 from airworthy.cli.main import main
 from airworthy.logs import Log, LogSegments, Span, write_log
-from airworthy.vehicles import Identified, Known, identify
+from airworthy.vehicles import Identified, IdentifiedValue, Known, identify
 
 pytestmark = pytest.mark.slow
 """The identification that all of them look at takes ten seconds and more."""
@@ -45,6 +46,14 @@ def page(found: Identified, flown: Log, tmp_path_factory: pytest.TempPathFactory
 def plain(page: str) -> str:
     text = re.sub(r"<(style|svg)\b.*?</\1>", " ", page, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text)).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_winds_stand_there(found: Identified, flown: Log, tmp_path: Path) -> None:
+    winds = tuple(IdentifiedValue(f"wind_{axis}[flown]", 1.5, 0.1, 1.0, 0.1, 0.1, "identified") for axis in "xy")
+    windy = replace(found, flights=(*found.flights, *winds), air=fitted(winds=((1.5, 1.5),), names=("flown",)))
+    text = plain(write_identification(tmp_path, windy, [flown], "again").read_text("utf-8"))
+    assert re.search(r"Mean wind of each flight .* gusts are not counted, .* flown 1\.50 1\.34 . 1\.66 1\.50 1\.34", text)
+    assert "Mean wind" not in plain(write_identification(tmp_path, found, [flown], "again").read_text("utf-8"))
 
 
 def test_every_value_stands_there_with_its_source(found: Identified, page: str) -> None:

@@ -43,8 +43,8 @@ def agreeing_frames(found: Sequence[MappingGuess], columns: Mapping[str, ArrayAn
     """
     force = next((item for item in found if item.name == "accelerometer"), None)
     body = "flu" if force is None else force.frame
-    named = next((item.frame for item in found if item.name == "position" and item.told), "")
-    world, told = named, "the position's names" if named else ""
+    named = next((item for item in found if item.name in ("position", "velocity") and item.told), None)
+    world, told = ("", "") if named is None else (named.frame, f"the {named.name}'s names")
     attitude = next((item for item in found if item.name == "attitude"), None)
     if attitude is not None and force is not None and (seen := _world_of(attitude, force, columns)):
         world, told = seen, "the accelerometer's force, turned by it"
@@ -56,7 +56,7 @@ def agreeing_frames(found: Sequence[MappingGuess], columns: Mapping[str, ArrayAn
             item = replace(item, frame=body, reason=said)
         elif kind in ("position", "velocity") and world and not item.told and item.frame != world:
             item = replace(item, frame=world, reason=f"{item.reason}; {world.upper()} by {told}")
-        elif kind == "attitude" and (frame := f"{body}->{world or 'enu'}") != "flu->enu":
+        elif kind == "attitude" and not item.told and (frame := f"{body}->{world or 'enu'}") != "flu->enu":
             because = " and ".join(t for t in ("the accelerometer's z" * (body != "flu"), told) if t)
             item = replace(item, frame=frame, reason=f"{item.reason}; but {frame}, by {because}")
         out.append(item)

@@ -21,9 +21,13 @@ _THREES = (
     ("gyro", re.compile(r"gyr|omega|angular|ang_?vel|rate|dps|^[wg]_?[xyz]|^imu_w", re.IGNORECASE)),
     ("accelerometer", re.compile(r"acc|^a_?[xyz](?![a-z])|specific|imu_f|imu_a", re.IGNORECASE)),
     ("magnetometer", re.compile(r"mag|^m_?[xyz]", re.IGNORECASE)),
-    ("velocity", re.compile(r"vel|^v_?[xyz]|estimate\.v[xyz]|speed", re.IGNORECASE)),
+    ("velocity", re.compile(r"vel|(?:^|\.)v_?[xyz]|speed", re.IGNORECASE)),
     ("position", re.compile(r"pos|^p_?[xyz]|^t_?[xyz]$|^[xyz]$|estimate\.[xyz]|loc", re.IGNORECASE)),
 )
+_PX4 = re.compile(r"(?<![a-z])vehicle_(attitude|local_position)(?![a-z])(?!_setpoint)", re.IGNORECASE)
+"""Topics of PX4: attitudes are of FRD over NED, their first number w; positions and velocities are of NED."""
+_DERIVED = re.compile(r"\.a_?[xyz]$|\.delta_|_reset", re.IGNORECASE)
+"""In names of a topic of positions, what is none."""
 _SERIES = (
     ("motor_speed", re.compile(r"rpm|(motor|rotor|mot|esc)_?(speed|omega|w)(?![a-z])", re.IGNORECASE), "rpm"),
     (
@@ -123,8 +127,10 @@ def guess_mapping(columns: Mapping[str, ArrayAny]) -> TableGuess:
 
     # Four motors at half their thrust are of unit length, too.
     fours = [group for group in _array_groups(left, 4) if not any(pattern.search(group[0]) for _, pattern, _ in _SERIES)]
-    for group in (*_axis_groups(left, 4), *fours):
+    for group in _axis_groups(left, 4):
         take(_attitude(group, columns))
+    for group in fours:
+        take(_attitude(group, columns, numbered=True))
     take(_named_rates(left, columns))
     take(_euler(left, columns))
     for kind, pattern, series_unit in _SERIES:
@@ -211,14 +217,23 @@ def _values(columns: Mapping[str, ArrayAny], names: tuple[str, ...]) -> Array:
     return np.stack([np.asarray(columns[name], np.float64) for name in names], axis=1)
 
 
-def _attitude(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
+def _attitude(names: tuple[str, ...], columns: Mapping[str, ArrayAny], numbered: bool = False) -> MappingGuess | None:
     with np.errstate(all="ignore"):
         length = np.nanmedian(np.linalg.norm(_values(columns, names), axis=1))
     if not abs(length - 1.0) < 0.02:
         return None
-    return MappingGuess(
-        "attitude", names, "", "", "four columns x, y, z, w of unit length; body and world taken for FLU and ENU"
-    )
+    if numbered and _PX4.search(names[0]):
+        names = (*names[1:], names[0])
+        return MappingGuess(
+            "attitude", names, "", "frd->ned", "named as PX4's attitude: w comes first, FRD over NED", told=True
+        )
+    said = "four columns x, y, z, w of unit length"
+    if numbered:
+        said = (
+            "four numbered columns of unit length, taken for x, y, z, w (where w comes first, `airworthy logs show` finds that"
+        )
+        said += " the gyro turns otherwise)"
+    return MappingGuess("attitude", names, "", "", f"{said}; body and world taken for FLU and ENU")
 
 
 def _euler(left: list[str], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
@@ -235,8 +250,10 @@ def _euler(left: list[str], columns: Mapping[str, ArrayAny]) -> MappingGuess | N
 
 def _three(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> MappingGuess | None:
     kind = next((k for k, pattern in _THREES if pattern.search(names[0])), None)
-    if kind is None:
+    if kind is None or (kind == "position" and _DERIVED.search(names[0])):
         return None
+    if kind in ("position", "velocity") and _PX4.search(names[0]):
+        return MappingGuess(kind, names, "", "ned", f"named as PX4's {kind}: SI units, NED", told=True)
     values = _values(columns, names)
     with np.errstate(all="ignore"):
         size = float(np.nanpercentile(np.linalg.norm(values, axis=1), 99))

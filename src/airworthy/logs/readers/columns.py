@@ -62,8 +62,16 @@ def text_columns(data: bytes, draft: LogDraft, skip: int = 0, names: Sequence[st
     if not data.isascii():
         data = data[:skip] + data[skip:].decode("utf-8", "replace").encode()
     head, start = _header(data, skip) if not names else (list(names), skip)
-    if not head or len(head) > COLUMNS_MAX or start >= len(data):
-        raise draft.refuse(f"no table of comma-separated numbers begins at byte {skip} (columns: {len(head)})")
+    if not head or len(head) > COLUMNS_MAX:
+        raise draft.refuse(
+            f"no table of comma-separated numbers begins at byte {skip} (columns: {len(head)}, of 1 to {COLUMNS_MAX:,}); give a"
+            " log, or a table with one line of names and one line of numbers for each sample"
+        )
+    if start >= len(data):
+        raise draft.refuse(
+            f"it has a line that names {len(head)} column{'s' * (len(head) > 1)} and no line of numbers: nothing was logged, or"
+            " the file was cut; give the whole file"
+        )
     try:
         return _arrow_columns(data, start, head, draft)
     except (pa.ArrowException, ValueError, UnicodeDecodeError, OverflowError) as error:

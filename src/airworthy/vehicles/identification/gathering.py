@@ -10,7 +10,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, flight_segments, log_checks, log_findings
-from airworthy.logs.checks import rest_noise
+from airworthy.logs.checks import refuse_wrong_units, rest_noise
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.motors.measured_speeds import GAIN_MOST, MotorFit, fit_motors
 from airworthy.vehicles.identification.motors.wiring import wiring_of
@@ -96,9 +96,8 @@ class Gathered:
             )
         if not np.any(np.nan_to_num(log.stream("motor_command").values)):
             raise AirworthyError(f"Log {log.name!r}: every motor command is 0, so nothing flew by them; a vehicle is not told.")
-        for check in log_checks(log):
-            if check.passed is False and check.name in ("gravity at rest", "gravity in flight"):
-                raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is fitted to wrong units.")
+        self.checks = log_checks(log)
+        refuse_wrong_units(log, "Nothing is fitted to wrong units.", self.checks)
         self.segments: LogSegments = flight_segments(log, use, skip)
         if not self.segments.usable:
             raise AirworthyError(f"Log {log.name!r}: {NO_FLIGHT}.")

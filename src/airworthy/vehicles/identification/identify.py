@@ -188,8 +188,8 @@ def identify(
     if told["sag"]:
         supplied = as_supplied([g.signals for g in gathered], fit.problem.parameters.values(fit.theta)["sag"])
         notes = [n for n in notes if n not in alike] + agreement_notes(supplied)
-    fit, held, air = _with_air(job, gathered, logs, fit, held)
-    notes += [air.sentence()] if isinstance(air, AirDrag) else []
+    fit, held, air, said = _with_air(job, gathered, logs, fit, held)
+    notes += said
     raced = compared_descents(fit, start_vector(fit.problem.parameters, begin, begin.cells[0])) if refine == "both" else ()
     if not quick:
         fit, sampled = sample_fit(fit, seed, say)
@@ -206,7 +206,10 @@ def identify(
         whole = [mapped_commands(g.signals, base) for g in gathered]
         drift, falls = thrust_drift(fit, whole, [g.took_off for g in gathered])
         notes += falls
-    made = saved_vehicle(fit, values, source_of(logs, fit_to), flown, gauge, seed, name, motors, scale.source, air, drift)
+    names = air.names if isinstance(air, AirDrag) else [log.name for log in logs]
+    moved = [pair for pair in zip(logs, fit_to, strict=True) if pair[0].name in names]
+    where, posed = source_of(logs, fit_to), source_of(*zip(*moved, strict=True))
+    made = saved_vehicle(fit, values, where, flown, gauge, seed, name, motors, scale.source, air, drift, posed)
     drags, own = drag_values(air, made)
     return Identified(
         vehicle=made,
@@ -333,18 +336,21 @@ def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
 
 def _with_air(
     job: _Job, gathered: Sequence[Gathered], logs: Sequence[Log], fit: Fit, held: list[FlightSignals]
-) -> tuple[Fit, list[FlightSignals], AirDrag | str | None]:
-    """Fit drag where the logs have velocities and were fast enough, and take it off what is held out, too."""
-    motions, reason, velocities = flight_motions(logs, [g.signals for g in gathered], [g.findings for g in gathered])
+) -> tuple[Fit, list[FlightSignals], AirDrag | str | None, list[str]]:
+    """Fit drag where logs have velocities and were fast enough, take it off what is held out, too, and say what was found."""
+    found = flight_motions(logs, [g.signals for g in gathered], [g.findings for g in gathered], [g.checks for g in gathered])
+    motions, notes = found.of, list(found.notes)
     if not motions:
-        return fit, held, reason if velocities else None
+        return fit, held, found.reason or None, notes
 
     def refit(flights: Sequence[FlightSignals], near: Fit) -> Fit:
         return fitted(flights, near.problem.parameters, [near.theta], job.told, job.known, job.quick, job.say, job.descend)
 
     fit, air = drag_in_turns(fit, motions, held, job.base, refit, job.quick, job.say)
+    if air.against:
+        return fit, held, air.against.rstrip("."), [*notes, air.against]
     freed = [without_drag(flight, motions[flight.name], air) if flight.name in motions else flight for flight in held]
-    return fit, freed, air
+    return fit, freed, air, [*notes, air.sentence()]
 
 
 # ---- What is told ------------------------------------------------------------------------------------------------------------

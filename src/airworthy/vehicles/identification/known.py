@@ -133,7 +133,8 @@ class Known:
     free: Sequence[str] = ()
     """Fitted although the excitation check says that the logs do not tell them, by names of `UNCERTAIN`."""
     order: Sequence[int] = ()
-    """For each rotor the column of the logs' motor commands, from 0 on, where that is known; empty: the logs tell it."""
+    """For each rotor the column of the logs' motor commands, counted from 0 (what is printed, and --order, count from 1), where
+    that is known; empty: the logs tell it."""
     bench: BenchFit | None = None
     """Of motor and propeller on a stand; it may stand in for the mass, since it tells what lifts the vehicle."""
     motor: MotorPrior | None = None
@@ -149,8 +150,11 @@ class Known:
         if given is not None and (given.value <= 0.0 or given.sd > 0.5 * given.value):
             raise AirworthyError(f"The mass is {given.value:g}+-{given.sd:g} kg; expected a positive one, known to half of it.")
         if self.order and sorted(self.order) != list(range(len(self.order))):
-            said = " ".join(str(k + 1) for k in self.order)
-            raise AirworthyError(f"The order of motors is {said}; expected each column from 1 to {len(self.order)} once.")
+            said = ", ".join(map(str, self.order))
+            raise AirworthyError(
+                f"Known.order is ({said}); expected each column from 0 to {len(self.order) - 1} once: it counts from 0, and"
+                " --order of the command line from 1."
+            )
         for name, number in self.measured.items():
             if name not in MEASURABLE:
                 raise unknown_name("measured quantity", name, MEASURABLE)

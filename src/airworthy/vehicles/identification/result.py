@@ -91,6 +91,12 @@ class Identified:
         """Return a value of the vehicle, the sensor or a flight by its name."""
         return next(v for v in (*self.values, *self.sensor, *self.flights) if v.name == name)
 
+    @property
+    def winds(self) -> tuple[tuple[str, IdentifiedValue, IdentifiedValue], ...]:
+        """Return name, and mean wind to the east and to the north [m/s], of each flight of which it is told."""
+        names = () if self.air is None else self.air.names
+        return tuple((name, self.value(f"wind_x[{name}]"), self.value(f"wind_y[{name}]")) for name in names)
+
     def record(self) -> dict[str, Any]:
         """Return everything as plain tables, for identification.json."""
         from dataclasses import asdict
@@ -175,6 +181,7 @@ def saved_vehicle(
     scale: str = "",
     air: AirDrag | str | None = None,
     drift: ThrustDrift | None = None,
+    posed: str = "",
 ) -> Vehicle:
     """Return the record that is written: values, sources, uncertainty.
 
@@ -190,6 +197,7 @@ def saved_vehicle(
         scale: Where the scale of rotor states comes from beside the logs; empty: from nowhere else.
         air: What velocities told of drag, or why they told nothing; None: there were none.
         drift: What thrust does within a flight; None: it is not told.
+        posed: Logs that told drag, in words as `where`; empty: all of them.
 
     Raises:
         AirworthyError: What was found is no vehicle.
@@ -221,7 +229,7 @@ def saved_vehicle(
     height = parameters.place(AIR)
     if isinstance(air, AirDrag):
         made, told = with_drag(made, air), drag_uncertainty(told, air)
-    drag = drag_source(air, where, METHOD)
+    drag = drag_source(air, posed or where, METHOD)
     if parameters.free[height]:
         drag += f"; its force acts {1e3 * fit.theta[height]:.2g} mm above the centre of mass (+-{1e3 * fit.sd[height]:.2g})"
     sources = sources_of(values, where, gauge, drag)

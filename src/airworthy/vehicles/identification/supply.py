@@ -20,10 +20,13 @@ from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.prediction.signals import SUPPLY_WIDTH, FlightSignals
 from airworthy.vehicles.record import Vehicle
 
-__all__ = ["as_supplied", "refuse_unlike_supplied", "supply_range", "with_supply"]
+__all__ = ["as_supplied", "refuse_supply", "refuse_unlike_supplied", "supply_range", "with_supply"]
 
 ENDS = (1.0, 99.0)
 """Percentiles that bound a range: a voltage that drops out once is no range."""
+RATED = (0.6, 1.6)
+"""Ours: voltage of a flight over the one at which commands act as they are; a cell goes from 0.75 to 1.15 of its middle, and
+one cell less of three is 0.67."""
 DIGITS = 3
 """Decimals of the voltage at which commands act as they are."""
 
@@ -62,6 +65,26 @@ def refuse_unlike_supplied(flights: Sequence[FlightSignals]) -> None:
             if power == 1.0 or not _sagged(supply_range(flights)):
                 raise
     return None
+
+
+def refuse_supply(flight: FlightSignals, vehicle: Vehicle) -> None:
+    """Refuse a flight on a supply that a vehicle's commands are not told of.
+
+    Args:
+        flight: Signals.
+        vehicle: Whose commands go with the supply, or do not.
+
+    Raises:
+        AirworthyError: Its voltage is far from the one at which commands act as they are; one sentence.
+    """
+    if vehicle.command_sag is None or flight.supply is None:
+        return
+    nominal, middle = vehicle.command_sag[1], float(np.median(flight.supply.values))
+    if not RATED[0] <= middle / nominal <= RATED[1]:
+        raise AirworthyError(
+            f"Log {flight.name!r} was flown at {middle:,.4g} V, and commands of {vehicle.name} act as they are at {nominal:g}"
+            " V: the battery is another, or the voltage's unit in the log's map is."
+        )
 
 
 def as_supplied(flights: Sequence[FlightSignals], power: float) -> list[FlightSignals]:

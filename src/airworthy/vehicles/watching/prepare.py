@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
-from airworthy.logs import Log, RotorGeometry, flight_segments, log_checks, motor_order
-from airworthy.logs.checks import rest_noise
+from airworthy.logs import Log, RotorGeometry, flight_segments, motor_order
+from airworthy.logs.checks import refuse_wrong_units, rest_noise
 from airworthy.vehicles.identification.prediction.plant import slowest_lag
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals, mapped_commands
+from airworthy.vehicles.identification.supply import refuse_supply
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["Prepared", "prepared"]
@@ -67,14 +68,13 @@ def prepared(log: Log, vehicle: Vehicle, use: Sequence[Part] = (), skip: Sequenc
         )
     if not np.any(np.nan_to_num(commands)):
         raise AirworthyError(f"Log {log.name!r}: every motor command is 0, so nothing flew by them.")
-    for check in log_checks(log):
-        if check.passed is False and check.name in ("gravity at rest", "gravity in flight"):
-            raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is told of wrong units.")
+    refuse_wrong_units(log, "Nothing is told of wrong units.")
     segments = flight_segments(log, use, skip)
     if not segments.usable:
         raise AirworthyError(f"Log {log.name!r}: no second of it is usable flight; `airworthy logs show` gives each reason.")
     rest = rest_noise(log)
     signals = flight_signals(log, segments, None if rest is None else rest.gyro_bias)
+    refuse_supply(signals, vehicle)
     notes = [] if rest is not None else [f"{log.name}: no rest before the flight, so the gyro's bias is taken as 0."]
     if vehicle.rotor_count <= 6:
         spins = -np.array([float(rotor.spin) for rotor in vehicle.rotors])

@@ -164,6 +164,7 @@ def write_identification(
         cards=_cards(found),
         rows=[_row(found, value) for value in found.values],
         sensor=[_row(found, value) for value in found.sensor],
+        winds=[(name, _wind(east), _wind(north)) for name, east, north in found.winds],
         values=markup(values_figure(found)),
         curve=markup(curve_figure(found)),
         correlation=markup(correlation_figure(found)),
@@ -264,6 +265,11 @@ def _row(found: Identified, value: IdentifiedValue) -> dict[str, Any]:
         "tag": TAGS.get(value.word, "partial"),
         "source": source,
     }
+
+
+def _wind(value: IdentifiedValue) -> tuple[str, str]:
+    """Return a component of a wind [m/s] and its interval."""
+    return fixed(value.value, 2), f"{fixed(value.value - WIDE * value.sd, 2)} {DASH} {fixed(value.value + WIDE * value.sd, 2)}"
 
 
 def _digits(value: float) -> str:

@@ -17,7 +17,7 @@ from airworthy.benchmarks.validation.logs import SAMPLES_MIN, FlightLog, flight_
 from airworthy.benchmarks.validation.windows import LogReference, reference
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, Span, flight_segments, log_checks, motor_order
-from airworthy.logs.checks import rest_noise
+from airworthy.logs.checks import refuse_wrong_units, rest_noise
 from airworthy.logs.motors.speeds import speed_faults
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.identification.agreement import refuse_orders, refuse_repeated, refuse_unlike
@@ -29,12 +29,14 @@ from airworthy.vehicles.identification.prediction.signals import (
     mapped_commands,
     refuse_rates,
 )
+from airworthy.vehicles.identification.supply import refuse_supply
 
 __all__ = ["Feed", "ReadyFlight", "ready_flights"]
 
 Feed = Literal["auto", "speeds", "commands"]
 UNITS_WRONG = 5.0
 """Ours: a gyro that turns so many times as fast as attitudes, or as slow, is in other units; nearer ones are another frame."""
+WRONG = "Nothing is predicted from wrong units."
 POSE_TIME = 3.0
 """Poses of less time than this are no reference [s]."""
 LONGEST = 600.0
@@ -149,6 +151,7 @@ def _supplied(signals: FlightSignals, vehicle: Vehicle, notes: list[str]) -> Fli
     if signals.supply is None:
         notes.append(f"Commands of {vehicle.name} go with the supply, whose voltage the log lacks: {nominal:g} V are taken.")
         return signals
+    refuse_supply(signals, vehicle)
     return replace(signals, command=signals.supplied(power, nominal))
 
 
@@ -196,11 +199,12 @@ def _fitted_to(log: Log, vehicle: Vehicle) -> list[str]:
 
 
 def _refuse_units(log: Log) -> None:
-    for check in log_checks(log):
-        gravity = check.name in ("gravity at rest", "gravity in flight")
+    checks = log_checks(log)
+    refuse_wrong_units(log, WRONG, checks)
+    for check in checks:
         turned = check.name.startswith("gyro against") and not 1.0 / UNITS_WRONG < check.value < UNITS_WRONG
-        if check.passed is False and (gravity or turned):
-            raise AirworthyError(f"Log {log.name!r}: {check.said} Nothing is predicted from wrong units.")
+        if check.passed is False and turned:
+            raise AirworthyError(f"Log {log.name!r}: {check.said} {WRONG}")
         if check.passed is False and check.name == "stamps" and "Hz" in check.said:
             raise AirworthyError(f"Log {log.name!r}: {check.said}")
 

@@ -41,6 +41,9 @@ WINDOWS, WINDOWS_QUICK = 96, 48
 """Of each flight."""
 HORIZONS = (0.1, 0.25, 0.5)
 """At which velocities are judged [s]."""
+CLEARLY = 0.9
+"""Ours: a fit's error of velocity over that of holding it, from which on velocities do not go with thrust and attitudes. Of
+right ones it is 0.01 to 0.3; of such in another unit 0.98, in another frame 1.4 and more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,8 @@ class AirDrag:
     velocity: Mapping[str, tuple[float, ...]]
     """Root mean square of velocity errors on what was held out, at `HORIZONS` [m/s]: "hold", "without" drag, and "fitted";
     empty: nothing was held out that has velocities."""
+    against: str = ""
+    """Why nothing of it is believed, a sentence; empty: it may be."""
 
     def place(self, name: str, flight: int | None = None) -> int:
         """Return where a value stands in the fit."""
@@ -148,17 +153,32 @@ def fit_drag(
         folds, weights=left_out_scores(linear, folds)
     )
     error = float(apart.std(ddof=1) * math.sqrt(len(apart))) if len(apart) > 1 else math.inf
-    square = float(apart.sum()) < -error
-    found = AirDrag(
-        both if square else linear,
-        square,
-        tuple(flight.name for flight in flights),
-        motions[0].source,
-        float(apart.sum()),
-        error,
-        {},
+    names = tuple(flight.name for flight in flights)
+    found = AirDrag(linear, False, names, motions[0].source, float(apart.sum()), error, {})
+    if float(apart.sum()) < -error:
+        curved = replace(found, fit=both, square=True)
+        # Where neither part is told beside the other, the record takes none of them.
+        found = curved if curved.told else found
+    if against := contradiction(velocity_errors(found, stretches, base), found.source):
+        return replace(found, against=against)
+    return replace(found, velocity=velocity_errors(found, held, base)) if found.told else found
+
+
+def contradiction(errors: Mapping[str, tuple[float, ...]], source: str) -> str:
+    """Return why velocities and the vehicle's motion cannot be of one flight, a sentence; empty where they can.
+
+    Args:
+        errors: As of `velocity_errors`, on what was fitted.
+        source: Where velocities are from, in words.
+    """
+    if not errors or errors["fitted"][-1] < CLEARLY * errors["hold"][-1]:
+        return ""
+    held, fitted = errors["hold"][-1], errors["fitted"][-1]
+    return (
+        f"{source} does not go with thrust and attitude: {HORIZONS[-1]:g} s ahead they miss it by {fitted:.2g} m/s, hardly"
+        f" better than holding it, or worse ({held:.2g}): its frame, unit or order of columns is another, or that of the"
+        " attitudes is, or it is noise; neither drag nor wind is told."
     )
-    return replace(found, velocity=_held_velocities(found, held, base)) if found.told else found
 
 
 def _begun(linear: Fit) -> Array:
@@ -171,8 +191,14 @@ def _begun(linear: Fit) -> Array:
     return np.insert(theta, len(DRAGS), math.log(max(across, 1e-3) / 3.0))
 
 
-def _held_velocities(found: AirDrag, held: Sequence[AirStretch], base: Vehicle) -> dict[str, tuple[float, ...]]:
-    """Errors of velocity on what no fit saw; a flight's wind and lean are carried over to its own last part only."""
+def velocity_errors(found: AirDrag, held: Sequence[AirStretch], base: Vehicle) -> dict[str, tuple[float, ...]]:
+    """Return errors of velocity, as of `AirDrag.velocity`; a flight's wind and lean count in its own parts only.
+
+    Args:
+        found: Of drag.
+        held: What judges: what no fit saw, or what was fitted.
+        base: Whose gravity counts.
+    """
     errors: dict[str, list[Array]] = {"hold": [], "without": [], "fitted": []}
     items = found.fit.problem.parameters.items
     for stretch in held:

@@ -6,13 +6,15 @@ a second, puts it right. Velocities are those of the log, else differences of it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.frames import conjugate, continuous, multiply, normalize
-from airworthy.logs import Log, LogStream, integrate_gyro
+from airworthy.logs import Log, LogCheck, LogStream, integrate_gyro
+from airworthy.logs.checks import AGAINST
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings, readings_of
 
 __all__ = ["FlightMotion", "flight_motion", "moved_spans"]
@@ -23,6 +25,12 @@ TIED = 0.5
 """Over which attitudes put the gyro right [s]: many samples of a capture system, and a few of GNSS receivers."""
 RATE_MIN = 4.0
 """Slower attitudes and velocities tell no drag [Hz]; GNSS receivers give 5 to 10."""
+SPEED_MAX = 200.0
+"""Ours: no multirotor is faster [m/s]; a record of 2025 is 174."""
+CONTRADICTS = "contradicts the gyro"
+"""What is said of attitudes that a check calls wrong."""
+LEAP = 50.0
+"""Ours: a velocity so far from the median of those of its second is a slip [m/s]: it asks for ten times gravity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +45,8 @@ class FlightMotion:
     """In the world [m/s], (k, 3)."""
     source: str
     """Where the velocity is from, in words."""
+    notes: tuple[str, ...] = ()
+    """What of it is left out, a sentence each."""
 
     def attitudes(self, time: Array) -> Array:
         """Return attitudes, body to world, x, y, z, w, (..., 4).
@@ -47,21 +57,27 @@ class FlightMotion:
         return normalize(multiply(self.offset.mean(time, TIED), self.turned.mean(time, 0.0)))
 
 
-def flight_motion(log: Log, signals: FlightSignals) -> FlightMotion | str:
+def flight_motion(log: Log, signals: FlightSignals, checks: Sequence[LogCheck] = ()) -> FlightMotion | str:
     """Return how a vehicle moved; where the log does not tell it, why not.
 
     Args:
         log: A flight.
         signals: Of it; the gyro's bias is taken off.
+        checks: Of the log: attitudes that turn unlike the gyro are not used.
     """
-    attitude = _first(log, "attitude")
-    if attitude is None:
+    wrong = {check.name.removeprefix(AGAINST): check.said for check in checks if check.passed is False}
+    every = _first(log, "attitude")
+    if every is None:
         return "there is no attitude"
+    if not (log.has("velocity") or log.has("position")):
+        return "there is neither velocity nor position"
+    attitude = _first(replace(log, streams=tuple(s for s in log.streams if s.name not in wrong)), "attitude")
+    if attitude is None:
+        said = wrong[every.name].rstrip(".")
+        return f"{every.name} {CONTRADICTS} ({said[0].lower()}{said[1:]}), so neither drag nor wind is told"
     # Of one source rather than of two: a capture system's positions before an estimator's velocities.
     streams = [stream for kind in ("velocity", "position") if (stream := _first(log, kind, attitude.label)) is not None]
-    moved = min(streams, key=lambda stream: stream.label != attitude.label, default=None)
-    if moved is None:
-        return "there is neither velocity nor position"
+    moved = min(streams, key=lambda stream: stream.label != attitude.label)
     for stream in (attitude, moved):
         if not stream.quality.rate >= RATE_MIN:
             return f"{stream.name} comes at {stream.quality.rate:.1f} Hz, and {RATE_MIN:.0f} Hz are needed"
@@ -70,6 +86,7 @@ def flight_motion(log: Log, signals: FlightSignals) -> FlightMotion | str:
         return "attitudes or velocities are too few"
     if moved.kind == "position":
         going = _differences(going)
+    going, notes = _possible(going, moved)
     gyro = signals.gyro
     turned = Readings(gyro.time, continuous(integrate_gyro(gyro.time, gyro.values)))
     inside = (seen.time >= gyro.time[0]) & (seen.time <= gyro.time[-1])
@@ -78,7 +95,7 @@ def flight_motion(log: Log, signals: FlightSignals) -> FlightMotion | str:
     time, values = seen.time[inside], normalize(seen.values[inside])
     offset = Readings(time, continuous(multiply(values, conjugate(normalize(turned.mean(time, 0.0))))))
     said = moved.name if moved.kind == "velocity" else f"differences of {moved.name}"
-    return FlightMotion(turned, offset, going, said)
+    return FlightMotion(turned, offset, going, said, notes)
 
 
 def _first(log: Log, kind: str, label: str | None = None) -> LogStream | None:
@@ -87,6 +104,28 @@ def _first(log: Log, kind: str, label: str | None = None) -> LogStream | None:
     if not streams:
         return None
     return min(streams, key=lambda stream: (stream.label != label, stream.label != "capture"))
+
+
+def _possible(going: Readings, moved: LogStream) -> tuple[Readings, tuple[str, ...]]:
+    """Return velocities that a multirotor can have, and what is left out.
+
+    Args:
+        going: Velocities [m/s].
+        moved: What they are of; what is no number in it is left out of them already.
+    """
+    good = np.linalg.norm(going.values, axis=1) <= SPEED_MAX
+    second = np.floor(going.time).astype(np.int64)
+    for number in np.unique(second[good]):
+        rows = np.flatnonzero(good & (second == number))
+        apart = going.values[rows] - np.median(going.values[rows], axis=0)
+        good[rows] = np.linalg.norm(apart, axis=1) <= LEAP
+    missing, slips = int((~np.isfinite(moved.values).all(axis=1)).sum()), int((~good).sum())
+    parts = [f"{missing} are no numbers"] * bool(missing)
+    parts += [f"{slips} are faster than {SPEED_MAX:g} m/s, or {LEAP:g} m/s off those of their second"] * bool(slips)
+    if not parts:
+        return going, ()
+    said = f"Of {len(moved.time):,} samples of {moved.name} {' and '.join(parts)}: drag leaves them out."
+    return Readings(going.time[good], going.values[good]), (said,)
 
 
 def _differences(position: Readings) -> Readings:

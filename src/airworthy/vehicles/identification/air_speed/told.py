@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from airworthy.vehicles.identification.air_speed.drag import AirDrag
-from airworthy.vehicles.identification.air_speed.problem import DRAG_SD
+from airworthy.vehicles.identification.air_speed.problem import DRAG_SD, SQUARE
 from airworthy.vehicles.identification.excitation import word
 from airworthy.vehicles.identification.values import IdentifiedValue
 from airworthy.vehicles.record import UNCERTAIN, Uncertainty, Vehicle
@@ -105,5 +105,5 @@ def drag_source(air: AirDrag | str | None, where: str, method: str) -> str:
         return "prior: no log told drag of the body"
     shown = ", ".join(f"{n[-1]} {air.word(n)} +-{100.0 * air.fit.sd[air.place(n)]:.2g} %" for n in air.told)
     rest = "".join(f", {name[-1]} as given" for name in DRAGS if name not in air.told)
-    square = ", square {air.value(SQUARE):.3g} 1/m" if air.square else ""
+    square = f", square {air.value(SQUARE):.3g} 1/m" if air.square else ""
     return f"{OF_BODY}: {where}; {method}, {air.source}; {shown}{rest}{square}"

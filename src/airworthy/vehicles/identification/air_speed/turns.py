@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airworthy.logs import Log, LogFinding
+from airworthy.logs import Log, LogCheck, LogFinding
 from airworthy.vehicles.identification.air_speed.drag import AirDrag, AirStretch, fit_drag, without_drag
-from airworthy.vehicles.identification.air_speed.motion import FlightMotion, flight_motion
+from airworthy.vehicles.identification.air_speed.motion import CONTRADICTS, FlightMotion, flight_motion
 from airworthy.vehicles.identification.fitting.refine import Fit
 from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import Vehicle
 from airworthy.vehicles.uncertainty import DRAGS
 
-__all__ = ["drag_in_turns", "flight_motions"]
+__all__ = ["FlightMotions", "drag_in_turns", "flight_motions"]
 
 TURNS = 3
 """At most; the second one moves drag by a few hundredths."""
@@ -25,27 +25,43 @@ Refit = Callable[[Sequence[FlightSignals], Fit], Fit]
 """From flights without their drag and the fit so far to the next one."""
 
 
+@dataclass(frozen=True, eq=False)
+class FlightMotions:
+    """How a vehicle moved in some flights."""
+
+    of: dict[str, FlightMotion]
+    """By name of a log; empty where no flight has poses, or none was fast enough."""
+    reason: str = ""
+    """Why there are none, in words; empty: there are, or no log has velocities."""
+    notes: tuple[str, ...] = ()
+    """What of the logs is not used, a sentence each."""
+
+
 def flight_motions(
-    logs: Sequence[Log], signals: Sequence[FlightSignals], findings: Sequence[Sequence[LogFinding]]
-) -> tuple[dict[str, FlightMotion], str, bool]:
-    """Return by name of a log how the vehicle moved, why drag is not told, and whether there were velocities at all.
+    logs: Sequence[Log],
+    signals: Sequence[FlightSignals],
+    findings: Sequence[Sequence[LogFinding]],
+    checks: Sequence[Sequence[LogCheck]],
+) -> FlightMotions:
+    """Return how the vehicle moved.
 
     Args:
         logs: That are fitted.
         signals: Of each.
         findings: What each can tell.
-
-    Returns:
-        Motions of the logs that have poses, empty where no flight was fast enough; else the reason in words.
+        checks: Of each.
     """
-    found = {log.name: flight_motion(log, flight) for log, flight in zip(logs, signals, strict=True)}
+    found = {log.name: flight_motion(log, flight, own) for log, flight, own in zip(logs, signals, checks, strict=True)}
     motions = {name: motion for name, motion in found.items() if isinstance(motion, FlightMotion)}
-    if not motions:
-        return {}, "; ".join(dict.fromkeys(said for said in found.values() if isinstance(said, str))), False
+    contradicted = {name: said for name, said in found.items() if isinstance(said, str) and CONTRADICTS in said}
+    notes = [f"{name}: {said}." for name, said in contradicted.items()]
     rows = [f for of in findings for f in of if f.parameter == "drag"]
-    if any(f.verdict == "can tell" for f in rows):
-        return motions, "", True
-    return {}, rows[0].reason if rows else "no flight was fast enough", True
+    if not motions:
+        return FlightMotions({}, "; ".join(dict.fromkeys(contradicted.values())), tuple(notes))
+    if not any(f.verdict == "can tell" for f in rows):
+        return FlightMotions({}, rows[0].reason if rows else "no flight was fast enough", tuple(notes))
+    notes += [f"{name}: {said}" for name, motion in motions.items() for said in motion.notes]
+    return FlightMotions(motions, "", tuple(notes))
 
 
 def drag_in_turns(
@@ -57,7 +73,7 @@ def drag_in_turns(
     quick: bool,
     say: Callable[[str], None],
 ) -> tuple[Fit, AirDrag]:
-    """Return the inertial fit without drag in its readings, and the drag.
+    """Return the inertial fit without drag in its readings, and the drag; where nothing of that is believed, the fit as it is.
 
     Args:
         fit: As inertial sensors tell it alone.
@@ -70,8 +86,11 @@ def drag_in_turns(
     """
     flights = [windows.flight for windows in fit.problem.windows]
     found: AirDrag | None = None
+    alone = fit
     for _ in range(TURNS):
         before, found = found, _drag(fit, flights, motions, held, base, quick, say)
+        if found.against:
+            return alone, found
         if not found.told or (before is not None and _still(before, found)):
             break
         freed = [without_drag(f, motions[f.name], found) if f.name in motions else f for f in flights]
