@@ -125,9 +125,9 @@ def test_wrong_units_are_named(unit: float, said: str) -> None:
 @pytest.mark.parametrize(
     ("volts", "passed", "said"),
     [
-        (15.2, True, "above 15.2 V."),
+        (15.2, True, "above 15.200 V."),
         (15_200.0, False, "above 15,200 V, expected 1 to 100 V of a supply: the file's numbers look in mV."),
-        (0.4, False, "above 0.4 V, expected 1 to 100 V of a supply."),
+        (0.4, False, "above 0.400 V, expected 1 to 100 V of a supply."),
         (0.0, None, "not measured"),
     ],
 )

@@ -312,9 +312,9 @@ def _print(found: Identified) -> None:
         raced = [(r.method, r.cost, r.steps, round(r.seconds, 2), r.of, round(r.apart, 3)) for r in found.raced]
         show_table("From the same start, on the same windows", columns, raced)
     if winds := found.winds:
-        columns = ("log", "to the east", "+-", "to the north", "+-")
-        rows = [(log, east.value, east.sd, north.value, north.sd) for log, east, north in winds]
-        show_table("Mean wind of each flight [m/s], gusts not counted", columns, rows)
+        across = [(log, east.value, east.sd, north.value, north.sd) for log, east, north in winds]
+        title = "Mean wind of each flight [m/s], gusts not counted"
+        show_table(title, ("log", "to the east", "+-", "to the north", "+-"), across)
     points = [(100.0 * command, thrust, sd) for command, thrust, sd in found.curve]
     show_table("Thrust of a rotor", ("command [%]", "thrust [N]", "+-"), points)
     if found.table is not None:

@@ -226,7 +226,7 @@ def _supplies(log: Log) -> list[LogCheck]:
             checks.append(LogCheck(name, None, "It is 0 throughout: it was not measured."))
             continue
         middle, (low, high) = float(np.median(values)), VOLTS
-        said = f"Half of the voltage is above {middle:,.4g} V"
+        said = f"Half of the voltage is above {middle:,.{0 if middle >= 1000.0 else 3}f} V"
         if low <= middle <= high:
             checks.append(LogCheck(name, True, f"{said}.", middle))
             continue

@@ -81,8 +81,9 @@ def refuse_supply(flight: FlightSignals, vehicle: Vehicle) -> None:
         return
     nominal, middle = vehicle.command_sag[1], float(np.median(flight.supply.values))
     if not RATED[0] <= middle / nominal <= RATED[1]:
+        volts = f"{middle:,.{0 if middle >= 1000.0 else 3}f}"
         raise AirworthyError(
-            f"Log {flight.name!r} was flown at {middle:,.4g} V, and commands of {vehicle.name} act as they are at {nominal:g}"
+            f"Log {flight.name!r} was flown at {volts} V, and commands of {vehicle.name} act as they are at {nominal:g}"
             " V: the battery is another, or the voltage's unit in the log's map is."
         )
 
