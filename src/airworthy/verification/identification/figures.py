@@ -32,7 +32,10 @@ from airworthy.verification.identification.draws import draw_figures
 from airworthy.verification.identification.pilots import flight_figures, tuning_figures
 from airworthy.verification.identification.truths import MASS_SHARE, RATE, FlownTruth, flown, truths
 from airworthy.verification.identification.validated import general_path_figures
-from airworthy.verification.published import Figure, below, within
+from airworthy.verification.published import Figure, below, within, zero
+
+SHARED = {"log10": (50_496, 26_333_702, 76_340_661), "log15": (62_774, 39_244_913, 101_433_032)}
+"""Shared binary logs of a Crazyflie: records, first and last stamp [us], by a decoder of 20 lines of its own (tests/logs)."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def identify_figures(everything: bool = False) -> Iterator[Figure]:
         yield from _covered()
     folder = data_dir()
     if folder is not None:
+        yield from decoder_figures(folder)
         yield from _published(folder)
         if everything:
             yield from general_path_figures(folder)
@@ -161,6 +165,25 @@ def _covered() -> Iterator[Figure]:
     middle = 0.5 * (LOWEST + HIGHEST)
     title = f"90 % intervals of pushed flights that hold the truth, of {told}"
     yield within(title, inside, middle, round((HIGHEST - LOWEST) / 2.0 / middle, 4))
+
+
+def decoder_figures(folder: Path) -> Iterator[Figure]:
+    """Read both shared binary logs of a Crazyflie: records, stamps to the microsecond, checksum (11.1).
+
+    Args:
+        folder: Of reference files; without the logs nothing is measured.
+    """
+    for name, (records, first, last) in SHARED.items():
+        file = folder / "flights/crazyflie_sysid" / name
+        if not file.is_file():
+            continue
+        log = read_log(file)
+        time = log.stream("gyro").time
+        ends = [log.source.start_ns // 1000, log.source.start_ns // 1000 + round(1e6 * float(time[-1]))]
+        yield zero(f"{name}: records beside {records:,}", abs(len(time) - records))
+        off = max(abs(a - b) for a, b in zip(ends, (first, last), strict=True))
+        yield zero(f"{name}: first and last stamp off [us]", off)
+        yield zero(f"{name}: damage told, such as a wrong checksum", len(log.notes))
 
 
 def _published(folder: Path) -> Iterator[Figure]:
