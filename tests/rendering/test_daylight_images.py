@@ -69,6 +69,21 @@ def test_clouds_of_an_image_are_those_of_the_twin(time: float) -> None:
     assert np.abs(expected / sky_radiance(replace(sky, cumulus=0.0, cirrus=0.0), directions) - 1.0).max() > 0.5
 
 
+def test_stars_and_moon_of_an_image_are_those_of_the_twin() -> None:
+    sky = Sky(model="daylight", elevation=-0.5, azimuth=0.5, stars=1.0, moon_elevation=0.6, moon_azimuth=2.0)
+    moon = np.array([np.cos(0.6) * np.cos(2.0), np.cos(0.6) * np.sin(2.0), np.sin(0.6)])
+    disc = moon + 0.01 * (np.random.default_rng(1).random((300, 3)) - 0.5)
+    directions = np.concatenate([spiral(20000), disc / np.linalg.norm(disc, axis=-1, keepdims=True)])
+    bare = sky_radiance(replace(sky, stars=0.0, moon_elevation=-0.5), directions)
+    found, expected = looking(place(sky=sky, instances=(), lights=()), directions), sky_radiance(sky, directions)
+    # Dots are 1/800 of a radian wide, whose edges single precision moves by some parts in 1e4 of that.
+    np.testing.assert_allclose(found, expected, rtol=0.01, atol=0.01 * float(bare.mean()))
+    seen = (expected - bare)[:, 1] > 0.2 * bare[:, 1]
+    # One dot in each of 9,600 cells, each 5.3e-6 sr.
+    assert 0.3 < seen[:20000].sum() / (20000 * 4800 * 5.3e-6 / (4.0 * np.pi)) < 1.2
+    assert 20 < seen[20000:].sum() < 300
+
+
 @pytest.mark.parametrize("sky", [DAY, DUSK])
 def test_a_ball_under_the_sky_is_lit_by_the_irradiance_of_its_normals(sky: Sky) -> None:
     batch = place(shapes={"ball": Sphere(0.5)}, instances=(Instance("ball", (0.0, 3.0, 1.7), materials=("m",)),), sky=sky)

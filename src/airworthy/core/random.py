@@ -35,6 +35,7 @@ class Stream(IntEnum):
     SKY = 12
     CLOUDS = 13
     RAIN = 14
+    STARS = 15
     SPLATS = 64
     PATHS = 65
     SHADING = 66

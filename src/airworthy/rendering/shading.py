@@ -30,7 +30,7 @@ from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.sky import clouds, wetness
+from airworthy.scenes.sky import clouds, stars, wetness
 
 __all__ = [
     "APPEARANCE_CHANNELS",
@@ -142,6 +142,8 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "ALBEDO_STEPS": ALBEDO_STEPS,
         "CLOUD_SIDE": clouds.TILE_SIDE,
         "CLOUD_STEPS": clouds.CLOUD_STEPS,
+        "STAR_CELLS": stars.STAR_CELLS,
+        "STAR_STREAM": f"{int(Stream.STARS)}u",
         "SHADE_STREAM": f"{int(Stream.SHADING)}u",
     }
     reals = {
@@ -153,6 +155,7 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "SUN_RADIANCE": SUN_RADIANCE,
         **clouds.CLOUD_NUMBERS,
         **wetness.WET_NUMBERS,
+        **stars.NIGHT_NUMBERS,
     }
     # Not enumerators: lane vectors do not mix with their type.
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())

@@ -369,8 +369,11 @@ def _sky_notes(scene: Scene) -> Iterator[str]:
     suns = [light for light in scene.lights if isinstance(light, Sun)]
     if scene.sky.model != "daylight" or not suns:
         return
+    from airworthy.scenes.sky.stars import moonlight
     from airworthy.scenes.sky.tables import sky_sun, towards_sun
 
+    if suns[0] == moonlight(scene.sky):
+        return
     if sky_sun(scene.sky) is None:
         yield "its sky by daylight has no sun (it has set, or is behind cloud), but the scene's lights have one"
         return

@@ -15,6 +15,7 @@ from airworthy.geometry import Box, Placement, Shape
 from airworthy.scenes.record import Haze, Light, PointLight, Rain, Scene, Sky, SpotLight, Sun
 from airworthy.scenes.sky.clouds import CLOUD_COLUMNS, cloud_tile, has_clouds, over_clouds
 from airworthy.scenes.sky.haze import haze_row
+from airworthy.scenes.sky.stars import has_night
 from airworthy.scenes.sky.tables import cloud_row, daylight_table, table_irradiance, table_radiance
 from airworthy.scenes.sky.wetness import in_rain
 
@@ -245,7 +246,7 @@ def sky_radiance(sky: Sky, direction: ArrayLike, time: float = 0.0) -> Array:
     clouds at a time [s]."""
     if sky.model == "daylight":
         clear = table_radiance(daylight_table(sky), direction)
-        return over_clouds(cloud_row(sky), direction, clear, time)[0] if has_clouds(sky) else clear
+        return over_clouds(cloud_row(sky), direction, clear, time)[0] if has_clouds(sky) or has_night(sky) else clear
     z = np.asarray(direction, np.float64)[..., 2:3]
     zenith, horizon, ground = (np.array(c, float) * sky.intensity for c in (sky.zenith, sky.horizon, sky.ground))
     up, down = np.sqrt(np.maximum(z, 0.0)), np.clip(-z / HAZE, 0.0, 1.0)
@@ -309,13 +310,13 @@ def sky_rows(
             more.append(_whole_rows(haze_row(haze, _level(sky), lights[index] if index < len(lights) else ())))
             row[10] = end - index
             end += 1
-        if has_clouds(sky) or rain != Rain():
+        if has_clouds(sky) or has_night(sky) or rain != Rain():
             if tile < 0:
                 tile = end
                 more.append(_whole_rows(cloud_tile().reshape(-1)))
                 end += len(more[-1])
             row[11] = end - index
-            row_of = cloud_row(sky).copy() if has_clouds(sky) else np.zeros(CLOUD_COLUMNS)
+            row_of = cloud_row(sky).copy() if has_clouds(sky) or has_night(sky) else np.zeros(CLOUD_COLUMNS)
             row_of[0], row_of[18:21] = tile - end, (rain.wetness, rain.puddles, rain.rate)
             more.append(_whole_rows(row_of))
             end += 1

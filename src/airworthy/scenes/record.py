@@ -279,6 +279,12 @@ class Sky:
     """That moves the clouds, world x and y [m/s]: they are seen as they stand at the environment's time."""
     drift: Annotated[tuple[float, float], Bound(-1e6, 1e6, "m")] = field(default=(0.0, 0.0), metadata=LATER)
     """How far they have been moved at time 0 [m]: which part of the endless pattern is overhead."""
+    stars: Annotated[float, SHARE] = field(default=0.0, metadata=LATER)
+    """Of a daylight sky, seen at night: share of their light that the air lets through."""
+    moon_elevation: Annotated[float, Bound(-math.pi / 2, math.pi / 2, "rad")] = field(default=-0.5, metadata=LATER)
+    """Of the moon above the horizon [rad]; below 0: there is none. Its phase follows from where the sun stands."""
+    moon_azimuth: Annotated[float, Bound(-2.0 * math.pi, 2.0 * math.pi, "rad")] = field(default=0.0, metadata=LATER)
+    """Counter-clockwise from world x [rad]."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Sky.")

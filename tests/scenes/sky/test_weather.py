@@ -29,6 +29,7 @@ from airworthy.scenes import (
     write_scene,
 )
 from airworthy.scenes.sky import SKIES, visibility
+from airworthy.scenes.sky.stars import moonlight
 from airworthy.scenes.sky.weather import drawn_weather
 
 DAY = Sky(model="daylight", elevation=0.3, azimuth=-1.0, turbidity=4.0, cover=0.25, night=0.01)
@@ -47,7 +48,7 @@ def test_every_name_is_weather_and_the_sun_comes_with_the_sky() -> None:
     lamp = PointLight((1.0, 2.0, 3.0))
     for name, given in SKIES.items():
         place = under_sky(Scene("s", lights=(Sun((0.0, 0.0, -1.0)), lamp)), given.sky, given.haze)
-        sun = sky_sun(given.sky)
+        sun = sky_sun(given.sky) or moonlight(given.sky)
         assert place.lights == ((lamp,) if sun is None else (sun, lamp)), name
         assert weather_named(name) == given
         assert not [line for line in check_scene(place) if "sun" in line], name

@@ -247,9 +247,9 @@ class RenderSceneConfig(_Named):
     time: float = 0.0
     """At which actors stand [s]."""
     sky: tuple[str, ...] = ()
-    """Under this sky by daylight instead of its own, for rgb: noon, morning, evening, dusk, night, fair, cloudy, overcast,
-    rain, wet, wet_dusk, hazy, fog, dust, or a time as 2026-06-21T18:30+02:00@47.4,8.5 (latitude, longitude); several make
-    one picture of many."""
+    """Under this sky by daylight instead of its own, for rgb: noon, morning, evening, dusk, night, starry, fair, cloudy,
+    overcast, rain, wet, wet_dusk, hazy, fog, dust, or a time as 2026-06-21T18:30+02:00@47.4,8.5 (latitude, longitude); several
+    make one picture of many."""
     dress: bool = True
     """In rgb, let a place wear what it has beside its bare shapes: grown trees in the forests of the benchmark."""
     exposure: str = ""

@@ -1,3 +1,38 @@
+// Stars and the moon (airworthy.scenes.sky.stars, and its twin), from the row of the clouds.
+struct Night {
+  // Light of dots over that of the faintest.
+  static INLINE F stars(const V3& d) {
+    const V3 size = {N::abs(d.x), N::abs(d.y), N::abs(d.z)};
+    const M of_x = (size.x >= size.y) & (size.x >= size.z), of_y = N::invert(of_x) & (size.y >= size.z), of_z = N::invert(of_x | of_y);
+    const F main = N::select(of_x, d.x, N::select(of_y, d.y, d.z)), wide = N::c(1.0f) / N::abs(main);
+    const F x = (N::select(of_x, d.y, d.x) * wide * 0.5f + 0.5f) * (float)STAR_CELLS, y = (N::select(of_z, d.y, d.z) * wide * 0.5f + 0.5f) * (float)STAR_CELLS;
+    const F i = W::clamp(N::floor(x), 0.0f, (float)(STAR_CELLS - 1)), j = W::clamp(N::floor(y), 0.0f, (float)(STAR_CELLS - 1));
+    const I side = W::pick(of_x, W::i(0), W::pick(of_y, W::i(2), W::i(4))) + W::pick(main < 0.0f, W::i(1), W::i(0));
+    U key[5] = {N::u(0u), N::u(0u), N::u(0u), N::u(0u), N::u(0u)};
+    Threefry::expand(key);
+    U word[4] = {W::unsigned_of(W::to_int(i) + W::to_int(j) * STAR_CELLS), N::u(STAR_STREAM), W::unsigned_of(side), N::u(0u)};
+    Threefry::block(key, word);
+    const F a = (x - i - 0.1f - Threefry::uniform(word[0]) * 0.8f) * (2.0f / STAR_CELLS), b = (y - j - 0.1f - Threefry::uniform(word[1]) * 0.8f) * (2.0f / STAR_CELLS);
+    const F near = 1.0f - (a * a + b * b) / (wide * wide * (STAR_RADIUS * STAR_RADIUS)), root = N::sqrt(N::sqrt(Threefry::uniform(word[2])));
+    return W::maximum(near, N::c(0.0f)) * 2.0f / W::maximum(root * root * root, N::c(0.01f));
+  }
+  SHADING_FUNCTION F radiance(const float* row, const V3& d) {
+    const F thick = N::c(0.23f) / W::maximum(d.z + 0.025f, N::c(0.025f));
+    const F air = N::select(d.z > 0.0f, W::exp2(W::clamp(thick, 0.0f, 80.0f) * -1.44269504f), N::c(0.0f));
+    F out = N::c(0.0f);
+    if (row[21] > 0.0f) out = stars(d) * row[21];
+    if (row[25] > 0.0f) {
+      const V3 moon = V3::c(row[22], row[23], row[24]);
+      const F towards = d.dot(moon);
+      const V3 aside = (d - moon * towards) * N::c(1.0f / MOON_RADIUS);
+      const F square = aside.dot(aside);
+      const V3 normal = aside - moon * N::sqrt(W::maximum(1.0f - square, N::c(0.0f)));
+      const F lit = W::clamp(normal.dot(V3::c(row[8], row[9], row[10])) * 8.0f + 0.2f, 0.0f, 1.0f);
+      out = N::select((towards > 0.0f) & (square < 1.0f), lit * row[25], out);
+    }
+    return out * air;
+  }
+};
 // Clouds before a sky by daylight (airworthy.scenes.sky.clouds, and its twin): heaps on one layer, wisps on a higher one, both of
 // one seamless tile of noise. Needs shading_lanes.h. A row's columns are told there.
 struct Clouds {
@@ -72,6 +107,7 @@ struct Clouds {
     const float east = row[6] + row[4] * time, north = row[7] + row[5] * time;
     const F rise = W::maximum(d.z, N::c(0.0f)), cosine = d.x * row[8] + d.y * row[9] + d.z * row[10];
     V3 out = light;
+    if (row[21] > 0.0f || row[25] > 0.0f) out = out + V3::all(Night::radiance(row, d));
     F left;
     if (row[2] > 0.0f) {
       const V3 own = wisps(row, tile, d, rise, cosine, east, north, left);

@@ -112,6 +112,9 @@ struct Tracer {
       const F cosine = N::c(1.0f) - off.dot(off) * 0.5f;
       const F of_light = N::c(0.318309886f / (tangent * tangent)) / (cosine * cosine * cosine);
       F part = N::select(density < 0.0f, N::c(flags & PATH_SUN_DISC ? 1.0f : 0.0f), share(density, of_light));
+      const float* night = sky + (int)sky[11] * SKY_COLUMNS;
+      // Under a moon its light is the only sun, and the sky has its disc.
+      if (sky[11] > 0.0f && night[25] > 0.0f && night[10] < 0.0f) part = N::select(density < 0.0f, N::c(0.0f), part);
       part = N::select(inside, part * (0.318309886f / (sine * sine)), N::c(0.0f));
       out = out + V3::c(lamp[7], lamp[8], lamp[9]) * part;
     }

@@ -264,9 +264,11 @@ struct Shader {
   // The sun as a disc, not brighter than SUN_RADIANCE.
   INLINE V3 discs(const V3& direction) const {
     V3 out = V3::c(0.0f, 0.0f, 0.0f);
+    // Under a moon its light is the only sun, and the sky has its disc.
+    const bool moon = sky[11] > 0.0f && sky[(int)sky[11] * SKY_COLUMNS + 25] > 0.0f && sky[(int)sky[11] * SKY_COLUMNS + 10] < 0.0f;
     for (int k = 0; k < light_count; ++k) {
       const float* lamp = lights + LIGHT_COLUMNS * (light_first + k);
-      if ((int)lamp[0] != LIGHT_SUN) continue;
+      if ((int)lamp[0] != LIGHT_SUN || moon) continue;
       const V3 travel = V3::c(lamp[4], lamp[5], lamp[6]);
       const M inside = -direction.dot(travel) > SUN_COSINE;
       const float peak = lamp[7] > lamp[8] ? (lamp[7] > lamp[9] ? lamp[7] : lamp[9]) : (lamp[8] > lamp[9] ? lamp[8] : lamp[9]);

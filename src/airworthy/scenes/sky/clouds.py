@@ -17,6 +17,7 @@ from airworthy.core import random
 from airworthy.core.arrays import Array, ArrayLike
 from airworthy.scenes.record import Sky
 from airworthy.scenes.sky.atmosphere import sun_irradiance
+from airworthy.scenes.sky.stars import night_numbers, night_radiance
 
 __all__ = [
     "CLOUD_COLUMNS",
@@ -31,10 +32,11 @@ __all__ = [
 
 TILE_SIDE = 256
 """Of the tile of noise [texels]."""
-CLOUD_COLUMNS = 24
+CLOUD_COLUMNS = 28
 """Of a row: rows to the tile; cover of heaps and of wisps; base of the heaps [m]; wind (2) [m/s]; drift (2) [m]; direction to
 the sun (3); its irradiance above the clouds (3); radiance of the light from all sides (3); 1 over the distance at which
-clouds fade [1/m]; wetness, puddles and rate of the rain (`scenes.sky.wetness`); the rest spare."""
+clouds fade [1/m]; wetness, puddles and rate of the rain (`scenes.sky.wetness`); stars and moon
+(`scenes.sky.stars`), 5; 2 spare."""
 CLOUD_NUMBERS: dict[str, float] = {
     "CLOUD_TILE": 11000.0,  # side of the tile on the layer of heaps [m]
     "CLOUD_DEPTH": 1100.0,  # height of the highest heaps [m]
@@ -114,6 +116,7 @@ def cloud_numbers(sky: Sky, level: Array) -> Array:
     row[11:14] = sun_irradiance(sky.elevation, sky.turbidity) * ((1.0 - sky.cover) * sky.intensity)
     row[14:17] = level / math.pi
     row[17] = sky.turbidity / 7e4
+    row[21:26] = night_numbers(sky)
     return row
 
 
@@ -152,6 +155,8 @@ def over_clouds(row: Array, direction: ArrayLike, radiance: ArrayLike, time: flo
     moved = row[6:8] + row[4:6] * time
     cosine = np.einsum("...k,k->...", d, row[8:11])
     passed, out = np.ones(d.shape[:-1]), sky
+    if row[21] > 0.0 or row[25] > 0.0:
+        out = out + night_radiance(row[21:26], row[8:11], d)[..., None]
     for layer in (_wisps, _heaps):
         light, left = layer(row, d, rise, cosine, moved)
         left = np.where(d[..., 2] > 0.0, left, 1.0)

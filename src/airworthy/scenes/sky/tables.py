@@ -124,6 +124,8 @@ def daylight_table(sky: Sky) -> Array:
         raise AirworthyError("A gradient needs no table; give Sky(model='daylight', ...).")
     if has_clouds(sky):
         return _under_clouds(sky)
+    if sky != _cloudless(sky):
+        return daylight_table(_cloudless(sky))
     rows, columns = RADIANCE
     v = np.linspace(0.0, 1.0, rows)
     mu, turn = np.meshgrid(1.0 - (1.0 - v * v) ** 2, _angles(columns), indexing="ij")
@@ -169,11 +171,12 @@ def _under_clouds(sky: Sky) -> Array:
 
 def _cloudless(sky: Sky) -> Sky:
     # One table for all places in the pattern.
-    blank = {name: getattr(_BLANK, name) for name in ("cumulus", "cirrus", "cloud_base", "wind", "drift")}
+    blank = {name: getattr(_BLANK, name) for name in _SHAPED}
     return replace(sky, **blank)
 
 
 _BLANK = Sky()
+_SHAPED = ("cumulus", "cirrus", "cloud_base", "wind", "drift", "stars", "moon_elevation", "moon_azimuth")
 
 
 @lru_cache(maxsize=256)

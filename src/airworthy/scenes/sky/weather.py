@@ -18,6 +18,7 @@ from airworthy.core.schema import SHARE, Bound, check_fields
 from airworthy.scenes.record import Haze, Light, Rain, Scene, Sky, Sun
 from airworthy.scenes.sky.haze import VISIBLE
 from airworthy.scenes.sky.solar_position import sun_position
+from airworthy.scenes.sky.stars import moonlight
 from airworthy.scenes.sky.tables import sky_sun
 
 __all__ = ["SKIES", "SkyVariation", "Weather", "sky_at", "under_sky", "varied", "weather_named"]
@@ -45,6 +46,7 @@ SKIES: dict[str, Weather] = {
     "night": Weather(_daylight(-25.0, 0.5, night=2e-3)),
     "fair": Weather(_daylight(52.0, 2.5, cumulus=0.3, cirrus=0.25, drift=(5500.0, 0.0))),
     "cloudy": Weather(_daylight(48.0, 2.5, cumulus=0.6, cirrus=0.2, drift=(9000.0, 0.0))),
+    "starry": Weather(_daylight(-30.0, 0.5, night=4e-4, stars=1.0, moon_elevation=0.35, moon_azimuth=-1.9)),
     "overcast": Weather(_daylight(40.0, 2.5, cover=1.0)),
     "rain": Weather(_daylight(38.0, 2.5, cover=1.0, cumulus=0.9), Haze(VISIBLE / 4000.0, 300.0), Rain(10.0, 1.0, 0.3)),
     "wet": Weather(_daylight(42.0, 2.5, cumulus=0.6, cirrus=0.2, drift=(9000.0, 0.0)), rain=Rain(0.0, 1.0, 0.3)),
@@ -109,7 +111,7 @@ def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None, rain: Rain | Non
     Raises:
         AirworthyError: The sky is a gradient.
     """
-    sun = sky_sun(sky)
+    sun = sky_sun(sky) or moonlight(sky)
     others = tuple(light for light in scene.lights if not isinstance(light, Sun))
     lights: tuple[Light, ...] = others if sun is None else (sun, *others)
     haze, rain = scene.haze if haze is None else haze, scene.rain if rain is None else rain
