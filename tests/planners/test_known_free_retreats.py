@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.planners.known_free_cases import ConeMaps, box_world, fly, mission_of
 
+from airworthy.benchmarks.navigation.config import Flight, NavigationConfig
+from airworthy.benchmarks.navigation.fly_batch import fly_flights
+from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.core.arrays import Array
-from airworthy.planners.known_free import KnownFreePlanner
+from airworthy.planners.known_free import KnownFreePlanner, KnownFreeSettings
 from airworthy.planners.known_free.movers import MoversSeen
 from airworthy.planners.known_free.path import SPACING
 from airworthy.planners.known_free.retreats import Retreats
@@ -42,6 +47,32 @@ def test_who_came_from_nowhere_has_no_way_back() -> None:
     assert not len(retreats.begin(1, 0.0, np.array([0.2, 0.0, 0.0]), np.ones(3), 0))
     assert not retreats.goes_back(1)
     assert retreats.count.sum() == 0
+
+
+def test_a_way_back_that_is_not_known_is_looked_along_by_who_is_told_to() -> None:
+    """What was not seen lies ahead, along x; the way back leads to the left, and its first 0.3 m are known to be free."""
+    world = box_world((10.0, 10.0, 3.0))
+    here, way = np.array([5.0, 5.0, 1.2]), np.stack([np.full(21, 5.0), 5.0 + SPACING * np.arange(21), np.full(21, 1.2)], 1)
+    for told, known, wanted in ((False, 2, 0.0), (True, 2, 0.5 * np.pi), (True, 10, 0.0)):
+        planner = KnownFreePlanner(KnownFreeSettings(look_back=told))
+        planner.reset(mission_of([world], here[None], np.array([[9.0, 5.0, 1.2]]), ("virt_05",)))
+        for point in way[::-3]:
+            planner.retreats.note(0, point)
+        planner.retreats.begin(0, 0.0, here, here + np.array([2.0, 0.0, 0.0]), 0)
+        planner._routes.follow(0, way, True)
+        planner._look(0, here, known)
+        assert planner._heading.wanted[0] == pytest.approx(wanted)
+
+
+@pytest.mark.slow
+def test_who_looks_along_its_way_back_does_not_stand_until_the_end() -> None:
+    """Maze 8 and `virt_13`: it flew 8 m, then stood before a corner of its own way, which it had never seen."""
+
+    def make() -> KnownFreePlanner:
+        return KnownFreePlanner(KnownFreeSettings(look_back=True))
+
+    flown = fly_flights([Flight("maze", 8, "virt_13")], replace(method_of("known_free"), make=make), NavigationConfig())
+    assert flown.watch.outcome[0] == "success"
 
 
 def test_each_time_it_goes_back_twice_as_far_and_looks_to_what_it_did_not_see() -> None:

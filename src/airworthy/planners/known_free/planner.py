@@ -381,11 +381,16 @@ class KnownFreePlanner:
     # ---- looking and waiting -------------------------------------------------------------------------------------------
 
     def _look(self, flight: int, here: Array, last: int) -> None:
-        """Look to where the route leaves what is known, or to where it leads in a while; going back, to what was not seen."""
-        if self.retreats.goes_back(flight):
+        """Look to where the route leaves what is known, or to where it leads in a while.
+
+        Going back, to what was not seen; with `look_back` along the way back where that is not known either: a body passed
+        there, and a trail of points cuts its corners.
+        """
+        path = self._routes.path(flight)
+        stands = last * SPACING < _STEP and last < len(path) - 1
+        if self.retreats.goes_back(flight) and not (self.config.look_back and stands):
             self._heading.look(flight, self.retreats.heading(flight, here))
             return
-        path = self._routes.path(flight)
         at = min(last + 4, int(self.config.look_ahead / SPACING))
         away = path[max(at, 0) : 40 + max(at, 0), :2] - here[:2]
         far = np.flatnonzero((away**2).sum(1) > 0.16)
