@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
+from airworthy.geometry import Box
+from airworthy.optics.projections import Pinhole
+from airworthy.scenes import Instance, Material, Rain, Scene, SceneBatch
 from airworthy.scenes.sky.wetness import DROPS, drop_slope
+from airworthy.sensors.build import make_sensor
+from airworthy.sensors.devices import device
 from airworthy.sensors.realism import RainDrops, RainStreaks, Realism
 from airworthy.sensors.realism.chain import develop
 from airworthy.sensors.realism.rain import (
@@ -19,6 +24,7 @@ from airworthy.sensors.realism.rain import (
     rain_cover,
     with_streaks,
 )
+from airworthy.sensors.sampling import SensorView
 
 DOWN = (0.0, 1.0, 0.0)
 OPEN = np.full((120, 160), np.inf)
@@ -74,3 +80,24 @@ def test_numbers_out_of_range_are_refused() -> None:
     for wrong in (lambda: RainDrops(count=-1), lambda: RainStreaks(exposure=0.0), lambda: DropView(0.0)):
         with pytest.raises(AirworthyError, match="expected"):
             wrong()
+
+
+def test_a_camera_in_the_rain_sees_streaks_and_another_place_stays_dry() -> None:
+    camera = device("flightgoggles_camera").variant(
+        projection=Pinhole.from_fov(64, 48, vertical=1.0), rate=50.0, channels=("rgb",)
+    )
+    dark, wall = {"dark": Material((0.0, 0.0, 0.0, 1.0))}, (Instance("wall", (9.0, 0.0, 0.0), materials=("dark",)),)
+    scenes = [Scene("s", {"wall": Box((0.1, 30.0, 30.0))}, dark, instances=wall, rain=Rain(rate)) for rate in (40.0, 0.0)]
+    batch = SceneBatch(scenes)
+
+    def seen(realism: Realism | None) -> np.ndarray:
+        sensor = make_sensor(camera if realism is None else camera.variant(realism=realism))
+        view = SensorView(np.zeros((2, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), np.arange(2))
+        return np.asarray(sensor.capture(batch, view)["rgb"])
+
+    plain, rained = seen(None), seen(Realism(rain_streaks=RainStreaks(0.002)))
+    np.testing.assert_array_equal(plain[1], rained[1])
+    # Drops are as bright as the sky, and show before a dark wall.
+    assert (rained[0] - plain[0]).max() > 0.01
+    assert (rained[0] - plain[0]).min() >= 0.0
+    np.testing.assert_array_equal(seen(Realism(rain_streaks=RainStreaks(0.002))), rained)
