@@ -33,6 +33,7 @@ from airworthy.vehicles.identification.air_speed.problem import (
 from airworthy.vehicles.identification.air_speed.told import drag_source, drag_uncertainty, drag_values
 from airworthy.vehicles.identification.air_speed.turns import _stretches, flight_motions
 from airworthy.vehicles.identification.fitting.refine import Fit
+from airworthy.vehicles.identification.identify import _posed
 from airworthy.vehicles.identification.prediction.held_command import HeldCommand
 from airworthy.vehicles.identification.prediction.plant import plant_of
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings
@@ -201,6 +202,20 @@ def test_the_record_s_correlations_keep_their_names() -> None:
     assert related[at("drag_x"), at("drag_y")] == pytest.approx(0.4)
     assert not related[at("sag"), 2:5].any()
     assert (made.sd[at("sag")], made.mean[at("sag")]) == (0.3, 2.0)
+
+
+def test_square_drag_that_is_not_in_the_record_is_in_no_table() -> None:
+    air = fitted(square=True)
+    known = replace(air.fit, covariance=np.diag(air.fit.problem.parameters.sd**2))
+    shared, _ = drag_values(replace(air, fit=known), BASE)
+    assert [value.name for value in shared] == ["drag_x", "drag_y", "drag_z"]
+
+
+def test_the_source_of_drag_names_the_logs_that_told_it() -> None:
+    logs = [Log(name, (), LogSource(name, "", "test")) for name in ("blind", "flight 0")]
+    flights = [signals(log.name) for log in logs]
+    assert _posed(logs, flights, fitted()) == (logs[1:], flights[1:])
+    assert _posed(logs, flights, "too slow") == (logs, flights)
 
 
 def test_the_record_says_how_large_square_drag_is() -> None:

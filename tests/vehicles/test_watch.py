@@ -190,6 +190,9 @@ def test_what_cannot_be_watched_is_refused(logs: dict[str, Log]) -> None:
     ):
         with pytest.raises(AirworthyError, match=said):
             watch(given, record())
+    supply = replace(log.streams[0], kind="voltage", values=np.linspace(16.5, 15.0, len(log.streams[0].time))[:, None])
+    with pytest.raises(AirworthyError, match=r"was flown at 15\.750 V, and commands of mine act as they are at 3\.9 V"):
+        watch([replace(log, streams=(*log.streams, supply))], replace(record(), command_sag=(0.9, 3.9)))
     with pytest.raises(AirworthyError, match="watching needs 6 s"):
         watch([log], record(), use=[(5.0, 9.0)])
     with pytest.raises(AirworthyError, match="no second of it is usable flight"):

@@ -206,9 +206,7 @@ def identify(
         whole = [mapped_commands(g.signals, base) for g in gathered]
         drift, falls = thrust_drift(fit, whole, [g.took_off for g in gathered])
         notes += falls
-    names = air.names if isinstance(air, AirDrag) else [log.name for log in logs]
-    moved = [pair for pair in zip(logs, fit_to, strict=True) if pair[0].name in names]
-    where, posed = source_of(logs, fit_to), source_of(*zip(*moved, strict=True))
+    where, posed = source_of(logs, fit_to), source_of(*_posed(logs, fit_to, air))
     made = saved_vehicle(fit, values, where, flown, gauge, seed, name, motors, scale.source, air, drift, posed)
     drags, own = drag_values(air, made)
     return Identified(
@@ -351,6 +349,14 @@ def _with_air(
         return fit, held, air.against.rstrip("."), [*notes, air.against]
     freed = [without_drag(flight, motions[flight.name], air) if flight.name in motions else flight for flight in held]
     return fit, freed, air, [*notes, air.sentence()]
+
+
+def _posed(
+    logs: Sequence[Log], flights: Sequence[FlightSignals], air: AirDrag | str | None
+) -> tuple[list[Log], list[FlightSignals]]:
+    """Return the logs that told drag, and their flights; all of them where none did."""
+    names = air.names if isinstance(air, AirDrag) else [log.name for log in logs]
+    return [log for log in logs if log.name in names], [f for f in flights if f.name in names]
 
 
 # ---- What is told ------------------------------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ def drag_values(air: AirDrag | str | None, vehicle: Vehicle) -> tuple[tuple[Iden
     own: list[IdentifiedValue] = []
     for k, item in enumerate(air.fit.problem.parameters.items):
         raw, sd, share = float(air.fit.theta[k]), float(air.fit.sd[k]), float(air.fit.share[k])
+        if item.name == SQUARE and not air.told:
+            # The record has none of it either.
+            continue
         value = math.exp(raw) if item.scale == "log" else raw
         if item.flight is None and word(share, True) == "prior" and item.name in believed:
             shared.append(_believed(item.name, believed[item.name]))
