@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from airworthy.core import frames
-from airworthy.geometry import Box, RayTable, Sphere
+from airworthy.geometry import Box, RayTable, Shape, Sphere
 from airworthy.geometry.distance import clearance
 from airworthy.geometry.occupancy import voxelize
-from airworthy.rendering import StillOptions, render, use_baked
+from airworthy.rendering import ShadingOptions, StillOptions, render, use_baked
+from airworthy.rendering.shading import DEFAULT_OPTIONS
 from airworthy.scenes import (
     Actor,
     Instance,
@@ -21,6 +22,7 @@ from airworthy.scenes import (
     Region,
     Scene,
     SceneBatch,
+    Sun,
     check_scene,
     read_scene,
     scene_digest,
@@ -135,6 +137,7 @@ def test_environments_with_and_without_looks_share_a_batch() -> None:
 
 def test_files_keep_looks_and_digests_count_them(tmp_path: Path) -> None:
     one, bare = place(), replace(place(), looks=())
+    one = replace(one, looks=(replace(one.looks[0], shadow="none", footprint=(0.0, 0.5)), *one.looks))
     write_scene(one, tmp_path)
     again = read_scene(tmp_path)
     assert again.looks == one.looks
@@ -168,3 +171,59 @@ def test_exports_hold_looks_that_nothing_hits(tmp_path: Path) -> None:
     text = (tmp_path / "scene.xml").read_text()
     # The sun's disc, the ball and the wall; what is hit and not shown is not there.
     assert [text.count(f'<shape type="{kind}"') for kind in ("disk", "sphere", "ply")] == [1, 1, 1]
+
+
+def leveled() -> SceneBatch:
+    """The place with a fine red wall that is seen from near, and a coarse blue one behind it that is seen from afar."""
+    scene = place()
+    fine = replace(scene.looks[0], footprint=(0.0, 0.5))
+    coarse = replace(scene.looks[0], materials=("blue",), footprint=(0.5, 0.0))
+    return SceneBatch(replace(scene, looks=(fine, coarse)))
+
+
+def test_levels_of_detail_follow_distance_and_resolution() -> None:
+    """A pixel of a tenth of a radian covers 0.4 m at the wall, from 4 m; of a fifth, or from 8 m, more than half a metre."""
+    batch = leveled()
+
+    def color(width: float, away: float, options: ShadingOptions = DEFAULT_OPTIONS) -> str:
+        turn = np.arctan(np.linspace(-width, width, 3))
+        table = RayTable(np.stack([np.cos(turn), np.sin(turn), 0.0 * turn], -1)[:, None], axis=(1.0, 0.0, 0.0))
+        rgb = render(batch, table, [[2.0 - away, 0.0, 0.0]], [frames.IDENTITY], [0], ("albedo",), options)["albedo"][0, 1, 0]
+        return "red" if rgb[0] > rgb[2] else "blue"
+
+    assert color(0.1, 4.0) == "red"
+    assert color(0.2, 4.0) == "blue"
+    assert color(0.1, 8.0) == "blue"
+    assert color(0.2, 8.0, ShadingOptions(detail=0.0)) == "red"
+    assert color(0.1, 8.0, ShadingOptions(detail=0.25)) == "red"
+
+
+def test_what_shades_is_said_by_each_thing() -> None:
+    """A lid between a floor and the sun: its own shadow, none, or a shadow of something that is not seen."""
+    sun = Sun((0.0, 0.0, -1.0))
+
+    def image(lid: Instance | None, options: ShadingOptions = DEFAULT_OPTIONS) -> tuple[float, float]:
+        floor = Instance("floor", (0.0, 0.0, -0.5))
+        shapes: dict[str, Shape] = {"floor": Box((9.0, 9.0, 0.5)), "lid": Box((0.5, 0.5, 0.05))}
+        scene = Scene("lid", shapes, instances=(floor,), looks=(lid,) if lid else (), lights=(sun,), source="own")
+        batch, table = SceneBatch(scene), RayTable([[[0.0, 0.0, -1.0]]], axis=(0.0, 0.0, -1.0))
+        # Beside the lid and under it, on the floor; and down onto the lid.
+        under = render(batch, table, [[0.0, 0.0, 0.5]], [frames.IDENTITY], [0], ("rgb",), options)["rgb"][0, 0, 0, 1]
+        onto = render(batch, table, [[0.0, 0.0, 5.0]], [frames.IDENTITY], [0], ("normal", "albedo"), options)
+        return float(under), float(onto["albedo"][0, 0, 0, 1])
+
+    lid = Instance("lid", (0.0, 0.0, 2.0))
+    light, dark = image(None)[0], image(lid)[0]
+    assert dark < 0.8 * light
+    assert image(replace(lid, shadow="none"))[0] == light
+    assert image(replace(lid, shadow="only"))[0] == dark
+    assert image(replace(lid, shadow="none"), ShadingOptions(own_shadows=True))[0] == dark
+    assert image(replace(lid, shadow="only"), ShadingOptions(own_shadows=True))[0] == light
+
+
+def test_a_shadow_alone_is_met_by_no_eye_and_no_ray() -> None:
+    scene = place()
+    wall = replace(scene.looks[0], shadow="only")
+    found = seen(SceneBatch(replace(scene, looks=(wall,))), ("albedo", "depth"))
+    assert found["albedo"][0] == pytest.approx([0.05, 0.05, 0.8], rel=1e-3)
+    assert found["depth"] == pytest.approx([4.0])

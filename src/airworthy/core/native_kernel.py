@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayF32
+from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, sha256_file, write_json
 from airworthy.core.threads import after_fork, building, run_at_once
@@ -352,7 +352,7 @@ def _argument(line: str) -> tuple[str, str]:
     return name, kind if kind in ("int", "float") else f"wp.{kind}"
 
 
-def on_cache_line(array: ArrayF32) -> ArrayF32:
+def on_cache_line(array: ArrayAny) -> ArrayAny:
     """Return a copy that begins on a cache line, so that no vector of 16 lanes lies in two of them; NumPy promises 16 bytes."""
     room = np.empty(array.nbytes + _CACHE_LINE, np.uint8)
     first = -room.ctypes.data % _CACHE_LINE

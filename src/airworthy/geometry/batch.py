@@ -9,15 +9,15 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import quiet_warp
+from airworthy.core.native_kernel import on_cache_line, quiet_warp
 from airworthy.geometry.hierarchy import INSTANCE, LAYOUT, NODE, as_warp, build_kernel, run_build, shape_arrays
 from airworthy.geometry.native_text import BATCH_ARGUMENTS
-from airworthy.geometry.placement import POSITION_LIMIT, Placement, Shape, unit_quaternions
+from airworthy.geometry.placement import POSITION_LIMIT, SHADOWS, Placement, Shape, unit_quaternions
 from airworthy.geometry.query_arguments import Repeated
 
 # ---- Rows of instances as `native/batch.h` reads them -----------------------------------------------------------------------
 
-VISIBLE, COLLIDES = 1, 2
+VISIBLE, COLLIDES, NO_SHADOW, SHADOW_ONLY = 1, 2, 4, 8
 """Flags of an instance; neither: it is not there."""
 
 
@@ -31,7 +31,20 @@ def fill_instances(rows: NDArray[np.void], placement: Placement, active: ArrayBo
     """
     for name in ("shape", "instance_id", "semantic_id", "material", "group"):
         rows[name] = getattr(placement, name)
-    rows["flags"] = np.where(active, VISIBLE * placement.visible + COLLIDES * placement.collide, 0)
+    shadow = np.asarray(placement.shadow)
+    flags = VISIBLE * placement.visible + COLLIDES * placement.collide
+    flags = flags + np.where(shadow == SHADOWS["none"], NO_SHADOW, 0) + np.where(shadow == SHADOWS["only"], SHADOW_ONLY, 0)
+    rows["flags"] = np.where(active, flags, 0)
+    rows["footprint"] = footprint_bits(np.asarray(placement.footprint))
+
+
+def footprint_bits(footprint: Array) -> NDArray[np.uint32]:
+    """Return pairs of widths (n, 2) as words (n,): the upper halves of both as single floats, the first in the lower half.
+
+    Two levels of detail that meet at one number meet in its word as well.
+    """
+    halves = np.ascontiguousarray(footprint, np.float32).view(np.uint32) >> np.uint32(16)
+    return np.asarray(halves[:, 0] | (halves[:, 1] << np.uint32(16)), np.uint32)
 
 
 def pose_fields(position: Array, attitude: Array, scale: Array) -> ArrayF32:
@@ -107,11 +120,12 @@ class GeometryBatch:
         capacity = [max(len(p), 1) for p in self._placements]
         self._layout_rows = np.zeros(self.layout_count, LAYOUT)
         first = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int32)
-        # A tree of n leaves has less than 2 n nodes, so node spans follow from instance spans.
-        self._layout_rows["first"], self._layout_rows["root"] = first[:-1], 2 * first[:-1]
+        # A tree of n leaves has less than 2 n nodes, three under two more nodes less than 2 n + 4: node spans follow from
+        # instance spans.
+        self._layout_rows["first"], self._layout_rows["root"] = first[:-1], 2 * first[:-1] + 4 * np.arange(len(capacity)) + 1
         self._layout_rows["capacity"] = capacity
         self._layout_instances = np.zeros(first[-1], INSTANCE)
-        self._layout_nodes = np.zeros(2 * first[-1], NODE)
+        self._layout_nodes = on_cache_line(np.zeros(2 * first[-1] + 4 * len(capacity), NODE))
         self._stale_layouts = set(range(self.layout_count))
         self.dynamic_start = int(max(capacity))
         """Instance number of an environment's first dynamic instance: as many instances as the largest layout has room for."""
@@ -130,7 +144,7 @@ class GeometryBatch:
             rows[:] = np.zeros(1, INSTANCE)
             fill_instances(rows[:count], placement, self._active[index])
             poses[first : first + count] = pose_fields(placement.position, placement.attitude, placement.scale)
-            task[:3] = first, count, 2 * first
+            task[:3] = first, count, row["root"]
         arrays = [self._shape_arrays.shapes, self._layout_instances, poses, tasks, self._layout_nodes, boxes, order]
         run_build([*(as_warp(x) for x in arrays), 1, 1], len(tasks), "cpu")
 

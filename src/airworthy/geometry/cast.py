@@ -163,8 +163,17 @@ def packet_pixels(height: int, width: int) -> NDArray[np.int32]:
     tall, wide = -(-height // rows), -(-width // columns)
     number = np.full((tall * rows, wide * columns), -1, np.int32)
     number[:height, :width] = np.arange(height * width, dtype=np.int32).reshape(height, width)
-    tiles = number.reshape(tall, rows, wide, columns).transpose(0, 2, 1, 3).reshape(-1, CPU_LANES)
-    return np.ascontiguousarray(tiles)
+    tiles = number.reshape(tall, rows, wide, columns).transpose(0, 2, 1, 3).reshape(tall * wide, CPU_LANES)
+    # Along Morton's curve: what one packet has read of trees and textures serves its neighbours above and below as well.
+    y, x = np.divmod(np.arange(tall * wide), wide)
+    return np.ascontiguousarray(tiles[np.argsort(_interleaved(x) | (_interleaved(y) << 1), kind="stable")])
+
+
+def _interleaved(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return whole numbers below 2^16 with a zero between any two of their bits."""
+    for shift, mask in ((8, 0x00FF00FF), (4, 0x0F0F0F0F), (2, 0x33333333), (1, 0x55555555)):
+        numbers = (numbers | (numbers << shift)) & mask
+    return numbers
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, NDArray
-from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
+from airworthy.core.native_kernel import native_kernel, on_cache_line, quiet_launch, quiet_warp
 from airworthy.geometry.native_text import native_source
 from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds
 
@@ -69,7 +69,7 @@ SHAPE = np.dtype(
 INSTANCE = np.dtype(
     [("rotation", "<f4", 9), ("scale", "<f4"), ("inverse_scale", "<f4"), ("position", "<f4", 3), ("position_rest", "<f4", 3)]
     + [(name, "<i4") for name in ("shape", "instance_id", "semantic_id", "material", "flags", "group")]
-    + [("spare", "<f4")]
+    + [("footprint", "<u4")]
 )
 LAYOUT = np.dtype([(name, "<i4") for name in ("root", "first", "count", "capacity")])
 """Rows of `native/batch.h`, field by field."""
@@ -162,7 +162,9 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
     rows = np.zeros(max(len(shapes), 1), SHAPE)
     rows["kind"][len(shapes) :] = KINDS[Sphere]
     nodes, triangles, vertices, faces = [], [], [], []
-    starts = {"node": 0, "triangle": 0, "face": 0, "vertex": 0}
+    # Roots have odd places, so that the pair of a node's children, which are looked at together, lies on one cache line.
+    starts = {"node": 1, "triangle": 0, "face": 0, "vertex": 0}
+    pad = np.zeros(1, NODE)
     known: dict[int, int] = {}
     for index, shape in enumerate(shapes):
         # By identity, as meshes are hashed: to compare arrays would cost more than to store them twice.
@@ -180,16 +182,20 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
         rows[index]["root"], rows[index]["first_face"] = starts["node"], starts["face"]
         rows[index]["first_vertex"] = starts["vertex"]
         rows[index]["face_count"], rows[index]["vertex_count"] = len(shape.faces), len(shape.vertices)
-        nodes.append(moved)
+        nodes += [pad, moved]
         triangles.append(tris)
         vertices.append(np.asarray(shape.vertices, np.float32))
         faces.append(np.asarray(shape.faces, np.int32))
-        starts["node"] += len(moved)
+        starts["node"] += len(moved) + 1
         starts["triangle"] += len(tris)
         starts["face"] += len(shape.faces)
         starts["vertex"] += len(shape.vertices)
     return ShapeArrays(
-        rows, _joined(nodes, NODE), _joined(triangles, TRIANGLE), _joined(vertices, np.float32, 3), _joined(faces, np.int32, 3)
+        rows,
+        on_cache_line(_joined(nodes, NODE)),
+        _joined(triangles, TRIANGLE),
+        _joined(vertices, np.float32, 3),
+        _joined(faces, np.int32, 3),
     )
 
 

@@ -141,6 +141,8 @@ FIRST_INSTANCE_ID = 100
 """Number of the first instance where the caller gives none."""
 DEFAULT_SEMANTIC = 3
 """Class number of an instance where the caller gives none."""
+SHADOWS = {"own": 0, "none": 1, "only": 2}
+"""How an instance stands in the way of light: as it is, not at all, or of light alone (no eye sees it)."""
 POSITION_LIMIT = 1e7
 """Farthest that anything may be from the world's origin, per axis [m]."""
 
@@ -175,9 +177,17 @@ class Placement:
     """(n,) distance, sweep and occupancy queries meet it."""
     group: NDArray[np.int32]
     """(n,) things with one number can be passed through together by segments (`occluded`); 0: in no group."""
+    shadow: NDArray[np.int32] | None = None
+    """(n,) of `SHADOWS`; None: all cast their own."""
+    footprint: Array | None = None
+    """(n, 2) widths of pixels at the instance's place from which on, and up to which, rays that know an eye meet it [m]; an end
+    of 0: without end; None: always."""
 
     def __post_init__(self) -> None:
         count = len(np.atleast_1d(self.shape))
+        for name in ("shadow", "footprint"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.zeros((count, 2) if name == "footprint" else count))
         for name, (kind, width) in _FIELDS.items():
             object.__setattr__(self, name, _column(name, getattr(self, name), kind, width, count))
         if (self.group < 0).any():
@@ -254,6 +264,8 @@ _FIELDS: dict[str, tuple[Any, int]] = {
     "visible": (np.bool_, 0),
     "collide": (np.bool_, 0),
     "group": (np.int32, 0),
+    "shadow": (np.int32, 0),
+    "footprint": (np.float64, 2),
 }
 
 

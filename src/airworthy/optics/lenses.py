@@ -17,7 +17,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
 from airworthy.optics.distortion import EQUIDISTANT, STRAIGHT, AnglePolynomial, PlumbBob
 
-__all__ = ["SUPERSAMPLES", "Fisheye", "Pinhole", "ray_steps", "spreads", "supersampled"]
+__all__ = ["SUPERSAMPLES", "Fisheye", "Pinhole", "pixel_angle", "ray_steps", "spreads", "supersampled"]
 
 
 # ---- Pixels of a table of rays: how wide they are, and rays beside their middles --------------------------------------------
@@ -31,6 +31,7 @@ SUPERSAMPLES: dict[int, tuple[tuple[float, float], ...]] = {
 """Places of samples in a pixel, from its middle: a rotated grid, one sample per row and column."""
 
 _SPREADS: WeakKeyDictionary[RayTable, ArrayF32] = WeakKeyDictionary()
+_ANGLES: WeakKeyDictionary[RayTable, float] = WeakKeyDictionary()
 _SUPERSAMPLED: WeakKeyDictionary[RayTable, dict[int, list[RayTable]]] = WeakKeyDictionary()
 
 
@@ -64,6 +65,14 @@ def spreads(table: RayTable) -> ArrayF32:
         area = np.linalg.norm(np.cross(across, down), axis=-1).reshape(-1)
         side = np.sqrt(np.maximum(area, 0.0)).astype(np.float32)
         found = _SPREADS[table] = np.ascontiguousarray(side[np.maximum(table.pixels, 0)])
+    return found
+
+
+def pixel_angle(table: RayTable) -> float:
+    """Return the angle that a usual pixel of a table covers [rad]: the median of all."""
+    found = _ANGLES.get(table)
+    if found is None:
+        found = _ANGLES[table] = float(np.median(spreads(table)))
     return found
 
 

@@ -190,7 +190,9 @@ def _glowing(material: Material, factor: float) -> Material:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-_OPTIONS = ShadingOptions(specular=False, sun_disc=False, texture_scale=0.125, max_range=2000.0, leaf_shadows=True)
+_OPTIONS = ShadingOptions(
+    specular=False, sun_disc=False, texture_scale=0.125, max_range=2000.0, leaf_shadows=True, own_shadows=True, detail=0.0
+)
 """Light that bounces is diffuse, and its colours may be coarse."""
 _LEAVES = replace(_OPTIONS, texture_bias=-8.0, texture_scale=0.5)
 """Where there are cut-outs: the mean of a leaf and of what is beside it is no leaf at all."""

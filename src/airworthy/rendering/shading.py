@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayLike, NDArray
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_warp, shared_source
 from airworthy.core.random import Stream
@@ -25,7 +25,7 @@ from airworthy.geometry.cast import camera_rows, sensor_environments
 from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.geometry.placement import unit_quaternions
 from airworthy.geometry.query_arguments import Repeated, striped
-from airworthy.optics.lenses import SUPERSAMPLES, spreads, supersampled
+from airworthy.optics.lenses import SUPERSAMPLES, pixel_angle, spreads, supersampled
 from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
@@ -77,6 +77,8 @@ FLAGS = {
             "USE_SOFT",
             "USE_GLOSS",
             "USE_GLASS",
+            "USE_OWN_SHADOWS",
+            "USE_CHOSEN",
             "OUT_RGB",
             "OUT_ALBEDO",
             "OUT_NORMAL",
@@ -86,18 +88,14 @@ FLAGS = {
 }
 """Switches of a launch: what is used, what is delivered."""
 SETTINGS = (
-    "SET_FAR",
-    "SET_SHADOW",
-    "SET_MIRROR",
-    "SET_SUN_TANGENT",
-    "SET_LIGHT_RAYS",
-    "SET_GLOSS_RAYS",
-    "SET_SAMPLE",
+    *("SET_FAR", "SET_SHADOW", "SET_MIRROR", "SET_SUN_TANGENT", "SET_LIGHT_RAYS", "SET_GLOSS_RAYS", "SET_SAMPLE"),
+    "SET_PIXEL",
+    "SET_SHARE",
     "SET_TIMES",
 )
 """Numbers of a launch: longest ray [m], farthest shadows [m], roughness below which surfaces mirror, tangent of the sun's half
-angle, shadow rays per light, rays of gloss, and which of the pixel's samples it is; then the times of environments,
-where there are clouds."""
+angle, shadow rays per light, rays of gloss, which of the pixel's samples it is, the angle by which levels of detail are chosen
+[rad], and the share of a chosen ray in its pixel; then the times of environments, where there are clouds."""
 SUN_ANGLE = 0.004654
 """Half angle of the sun's disc [rad]: 696,000 km from 149.6 million km (IAU 2015 resolution B3, nominal values)."""
 RAYS_MAX = 256
@@ -172,6 +170,7 @@ ARRAYS = (
     ("spreads", "f"),
     ("cameras", "f"),
     ("task_order", "i"),
+    ("chosen", "i"),
     ("env_scene", "i"),
     ("env_lights", "i"),
     ("settings", "f"),
@@ -212,6 +211,7 @@ _ARGUMENTS = """
     spreads: float32[]  # (packet, 16): angle that a pixel covers [rad]
     cameras: float32[]  # (camera or camera * width, 12): position, its rest, attitude, env, ignored
     task_order: int32[]  # (task,)
+    chosen: int32[]  # (task * PACKETS_PER_TASK, 16), for USE_CHOSEN: camera * packet * 16 + place, or below 0
     env_scene: int32[]  # (env,)
     env_lights: int32[]  # (env, 2): first, count
     settings: float32[]  # (SETTINGS,)
@@ -275,6 +275,10 @@ class ShadingOptions:
     """Of the eye's way; surfaces farther off are lit, or take what was baked of the sun [m]."""
     leaf_shadows: bool = False
     """Shadows of cut-out materials have their holes; False: those of their sheets, which is faster."""
+    own_shadows: bool = False
+    """Everything seen casts its own shadow; False: things do as their `shadow` says, coarse kin of trees in their place."""
+    detail: float = 1.0
+    """Width of a pixel over its true one by which levels of detail are chosen (`Instance.footprint`); 0: always the finest."""
     specular: bool = True
     """Gloss; False: only Lambert, which has closed forms."""
     sun_angle: float = SUN_ANGLE
@@ -291,6 +295,9 @@ class ShadingOptions:
     """Use baked light where a scene has it (`rendering.light_baking.bake`)."""
     samples: int = 1
     """Rays per pixel for colours: 1, 2, 4 or 8."""
+    contrast: float = 0.0
+    """Above 0, one ray through each pixel's middle comes first, and samples only where neighbours differ by more: in the square
+    root of their brightness, where 1 is white. 0: samples everywhere."""
     sun_disc: bool = True
     """Draw the sun."""
     texture_scale: float = 1.0
@@ -314,6 +321,10 @@ class ShadingOptions:
                 f"{self.light_rays} rays to each light, {self.gloss_rays} of gloss and a sun of half angle {self.sun_angle} rad"
                 f" were asked for; expected 0 to {RAYS_MAX} rays, and 0 to 0.5 rad (the real sun has 0.00465)."
             )
+        if not 0.0 <= self.contrast <= 1.0:
+            raise AirworthyError(f"A contrast of {self.contrast} between neighbours was asked for; expected 0 to 1.")
+        if not 0.0 <= self.detail <= 64.0:
+            raise AirworthyError(f"Levels of detail were asked for by {self.detail} pixels; expected 0 to 64.")
         if not -8.0 <= self.texture_bias <= 8.0:
             raise AirworthyError(f"A texture bias of {self.texture_bias} levels arrived; expected -8 to 8.")
 
@@ -330,6 +341,7 @@ class ShadingOptions:
             "USE_SOFT": self.light_rays > 0,
             "USE_GLASS": appearance.has_glass,
             "USE_GLOSS": self.specular and self.gloss_rays > 0,
+            "USE_OWN_SHADOWS": self.own_shadows,
         }
         return sum(FLAGS[name] for name, on in asked.items() if on)
 
@@ -338,8 +350,10 @@ DEFAULT_OPTIONS = ShadingOptions()
 
 QUALITIES: dict[str, ShadingOptions] = {
     "policy": DEFAULT_OPTIONS,
-    "standard": ShadingOptions(samples=4, texture_bias=-1.0, leaf_shadows=True, light_rays=1, gloss_rays=1),
-    "high": ShadingOptions(samples=8, texture_bias=-1.5, leaf_shadows=True, light_rays=4, gloss_rays=8),
+    "standard": ShadingOptions(samples=4, contrast=0.08, texture_bias=-1.0, leaf_shadows=True, light_rays=1, gloss_rays=1),
+    "high": ShadingOptions(
+        samples=8, texture_bias=-1.5, leaf_shadows=True, light_rays=4, gloss_rays=8, own_shadows=True, detail=0.25
+    ),
 }
 """From what a policy trains on to what a film shows; beyond them are still images (`StillOptions`). Where rays of a pixel are
 averaged, textures need not be: their bias is half of the base-2 logarithm of the samples."""
@@ -469,6 +483,8 @@ def launch(
     options: ShadingOptions,
     hits: Arrays | None,
     sample: int = 0,
+    chosen: NDArray[np.int32] | None = None,
+    into: ArrayF32 | None = None,
 ) -> Arrays:
     """Return channels (c, H, W, ...) of one table of rays; see `shading.shade_channels`.
 
@@ -480,6 +496,8 @@ def launch(
         options: How colours are found.
         hits: Of the same rays, where they are known; None: they are cast.
         sample: Which of each pixel's samples the table is.
+        chosen: Rays of USE_CHOSEN, one more sample of their pixels' mean; None: all of the table.
+        into: The mean so far, (c, H, W, 3), where rays are chosen: what is given back.
     """
     device = batch.geometry.device
     appearance = appearance_of(batch, options.texture_scale)
@@ -488,11 +506,14 @@ def launch(
     for name in channels:
         flags |= FLAGS[f"OUT_{name.upper()}"]
     shape = (len(cameras), table.height, table.width)
-    outputs = _outputs(shape, channels)
+    outputs = _outputs(shape, channels) if into is None else {"out_rgb": into}
+    flags |= FLAGS["USE_CHOSEN"] * (chosen is not None)
     # A launch of nothing is an error on some devices; arrays without rows have the right shapes already.
     if not len(cameras):
         return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
     host = {**_frame_arrays(batch, table, cameras, options, appearance, sample), **_hit_arrays(hits, shape), **outputs}
+    if chosen is not None:
+        host["chosen"] = chosen
     # On a CPU a task is some packets of 16 rays in vector lanes, on a GPU a task is one ray.
     in_lanes = device == "cpu" and not _PREFIX
     tasks = len(cameras) * (-(-table.packet_count // PACKETS_PER_TASK) if in_lanes else table.packet_count * CPU_LANES)
@@ -552,10 +573,11 @@ def _frame_arrays(
 ) -> Arrays:
     """Arrays that may differ from one launch to the next."""
     numbers = [options.max_range, options.shadow_distance, options.mirror_roughness, np.tan(options.sun_angle)]
-    reach = np.array([*numbers, options.light_rays, options.gloss_rays, sample], np.float32)
-    reach = np.append(reach, cloud_times(batch, appearance))
     lights, spans = env_lights(batch, appearance)
     spread = spreads(table)
+    pixel = options.detail * pixel_angle(table)
+    reach = np.array([*numbers, options.light_rays, options.gloss_rays, sample, pixel, 1.0 / (sample + 1)], np.float32)
+    reach = np.append(reach, cloud_times(batch, appearance))
     if options.texture_bias:
         spread = spread * np.float32(2.0**options.texture_bias)
     rays, pixels = table.arrays(batch.geometry.device)
@@ -720,6 +742,8 @@ def shade_channels(
         hits: What `geometry.cast` found for these rays (`HIT_CHANNELS`); None: rays are traced. Not used where samples are
             taken beside the middles of pixels.
     """
+    if options.samples > 1 and options.contrast > 0.0 and "rgb" in channels and set(channels) <= {"rgb", "hits"}:
+        return _where_needed(batch, table, cameras, channels, options)
     tables = supersampled(table, options.samples)
     colored = [name for name in channels if name in APPEARANCE_CHANNELS]
     total: Arrays = {}
@@ -738,3 +762,62 @@ def shade_channels(
         length = np.linalg.norm(total["normal"], axis=-1, keepdims=True)
         total["normal"] = np.where(length > 1e-3, total["normal"] / np.maximum(length, 1e-3), 0.0).astype(np.float32)
     return total
+
+
+# ---- Samples where they are needed ------------------------------------------------------------------------------------------
+
+
+def _where_needed(
+    batch: SceneBatch, table: RayTable, cameras: Cameras, channels: Sequence[str], options: ShadingOptions
+) -> Arrays:
+    """Return channels as `shade_channels`: one ray per pixel, and samples beside it where that differs from its neighbours."""
+    # Textures as blurred as one ray needs them: most pixels keep it.
+    found = launch(batch, table, cameras, channels, replace(options, texture_bias=0.0), None)
+    if not len(cameras):
+        return found
+    chosen = chosen_rays(edges(found["rgb"], options.contrast), table)
+    if chosen is not None:
+        for index, one in enumerate(supersampled(table, options.samples)):
+            launch(batch, one, cameras, ("rgb",), options, None, index + 1, chosen, found["rgb"])
+    return found
+
+
+def edges(radiance: ArrayF32, contrast: float) -> ArrayBool:
+    """Return which pixels (c, H, W) differ from one of their four neighbours.
+
+    Args:
+        radiance: Linear, (c, H, W, 3).
+        contrast: Between square roots of brightness, clipped at 1.
+    """
+    # Plain sums of single products, in one order: the same bits on every machine.
+    level = radiance[..., 0] * np.float32(0.25) + radiance[..., 1] * np.float32(0.5) + radiance[..., 2] * np.float32(0.25)
+    level = np.sqrt(np.clip(level, np.float32(0.0), np.float32(1.0)))
+    found = np.zeros(level.shape, bool)
+    across = np.abs(level[:, :, 1:] - level[:, :, :-1]) > contrast
+    down = np.abs(level[:, 1:] - level[:, :-1]) > contrast
+    found[:, :, 1:] |= across
+    found[:, :, :-1] |= across
+    found[:, 1:] |= down
+    found[:, :-1] |= down
+    return found
+
+
+def chosen_rays(wanted: ArrayBool, table: RayTable) -> NDArray[np.int32] | None:
+    """Return the rays of some pixels for USE_CHOSEN, as many as the whole table has places; None where no pixel is wanted.
+
+    Args:
+        wanted: (c, H, W)
+        table: Rays.
+    """
+    room = PACKETS_PER_TASK * CPU_LANES
+    places = table.pixels.reshape(-1)
+    inside = np.where(places < 0, 0, places)
+    out = np.full((len(wanted), -(-len(places) // room) * room), -1, np.int32)
+    filled = 0
+    flat = out.reshape(-1)
+    for camera, mask in enumerate(wanted):
+        numbers = np.flatnonzero(mask.reshape(-1)[inside] & (places >= 0))
+        flat[filled : filled + len(numbers)] = numbers + camera * len(places)
+        # A task's rays are of one camera: what is left of its last one stays empty.
+        filled += -(-len(numbers) // room) * room
+    return flat if filled else None

@@ -16,7 +16,17 @@ from airworthy.scenes.record import Instance, Scene, SplatPlacement
 if TYPE_CHECKING:
     from airworthy.scenes.splats.record import Splats
 
-__all__ = ["LookGap", "gaussian_count", "hidden", "instance_box", "look_gap", "scene_box", "splats_box", "triangle_count"]
+__all__ = [
+    "LookGap",
+    "gaussian_count",
+    "hidden",
+    "instance_box",
+    "look_gap",
+    "scene_box",
+    "seen_from_near",
+    "splats_box",
+    "triangle_count",
+]
 
 OPAQUE = 0.5
 """Opacity from which on a gaussian counts as part of a thing."""
@@ -124,6 +134,11 @@ def hidden(item: Instance) -> Instance:
     return replace(item, covered=True, visible=False)
 
 
+def seen_from_near(items: Iterable[Instance]) -> tuple[Instance, ...]:
+    """Return things as an eye beside them sees them: neither their coarser kin for afar, nor what is a shadow alone."""
+    return tuple(item for item in items if item.shadow != "only" and item.footprint[0] == 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class LookGap:
     """Distances between what is seen and what is hit, at points evenly spread over surfaces within the bounds."""
@@ -146,7 +161,8 @@ def look_gap(scene: Scene) -> LookGap:
     from airworthy.geometry.distance import clearance
 
     ghosts = [item for item in scene.instances if item.covered and not item.visible and item.collide]
-    shown = [item for item in (*scene.instances, *scene.looks) if item.visible]
+    near = seen_from_near(scene.looks)
+    shown = [item for item in (*scene.instances, *near) if item.visible]
     hit = [item for item in scene.instances if item.collide]
 
     def distances(of: Sequence[Instance], to: Sequence[Instance]) -> Array:
@@ -159,7 +175,7 @@ def look_gap(scene: Scene) -> LookGap:
         found = clearance(batch, points, np.zeros(len(points), np.int32), _GAP_FAR).distance
         return np.asarray(np.minimum(np.abs(found), _GAP_FAR))
 
-    return LookGap(distances(ghosts, shown), distances(scene.looks, hit))
+    return LookGap(distances(ghosts, shown), distances(near, hit))
 
 
 def _placement(items: Sequence[Instance], names: Sequence[str]) -> Placement:

@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Mesh, Shape
-from airworthy.geometry.placement import Placement
+from airworthy.geometry.placement import SHADOWS, Placement
 from airworthy.scenes.record import DEFAULT_SEMANTICS, Instance, Material, Scene, Texture
 
 __all__ = [
@@ -193,6 +193,8 @@ class InstanceTable:
     visible: ArrayBool
     collide: ArrayBool
     group: NDArray[np.int32]
+    shadow: NDArray[np.int32] | None = None
+    footprint: Array | None = None
     actor: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     """Of actors' parts: index of the actor in its scene."""
 
@@ -271,6 +273,8 @@ def _instances(
         np.array([item.visible or item.covered for item in items], bool),  # rays meet what is covered
         np.array([item.collide for item in items], bool),
         np.array([groups.get(item.carries, 0) for item in items], np.int32),
+        np.array([SHADOWS[item.shadow] for item in items], np.int32),
+        np.array([item.footprint for item in items], np.float64).reshape(count, 2),
     )
     _check(table, items, scene)
     return table

@@ -159,6 +159,12 @@ class Instance:
     carries: str = field(default="", metadata=LATER)
     """Landmark whose beacons it bears ("Gate10"), which it never hides: the tube of a gate, in whose middle they are set, and
     not the posts on which it stands; empty: it hides every beacon behind it."""
+    shadow: Literal["own", "none", "only"] = field(default="own", metadata=LATER)
+    """What it hides from lamps and the sun: what it is; nothing (grass, litter); or it is a shadow alone, which no eye sees: a
+    coarse shape in the place of one that casts none. Qualities up to standard follow it; else everything seen casts its own."""
+    footprint: tuple[float, float] = field(default=(0.0, 0.0), metadata=LATER)
+    """Level of detail: colours show it where a pixel covers from the first to less than the second width at its place [m]; a
+    second of 0: without end. Of a thing and its coarser kin one is shown, by distance and by the image's resolution."""
 
 
 @dataclass(frozen=True)

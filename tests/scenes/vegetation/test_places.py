@@ -15,6 +15,7 @@ from airworthy.rendering import render
 from airworthy.scenes import SceneBatch, check_scene, findings, scene, scene_digest
 from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.extent import LOOK_GAP_MAX, look_gap
+from airworthy.scenes.vegetation.variety import LookVariety, other_look
 from airworthy.scenes.viewpoints import Viewpoint, look_at
 
 BARE = scene("forest:3")
@@ -68,6 +69,29 @@ def test_colours_see_trees_where_depth_sees_cylinders() -> None:
     low = trunk & (np.arange(64)[:, None] > 40)
     assert low.sum() > 50
     assert (found["albedo"][0][low].sum(-1) > 0.0).all()
+
+
+def test_looks_of_a_place_differ_share_their_meshes_and_are_hit_alike() -> None:
+    variety = LookVariety(seasons=("summer",))
+    looks = [other_look(BARE, number, 3, variety) for number in range(3)]
+    again = other_look(BARE, 1, 3, variety)
+    assert again.looks == looks[1].looks
+    assert again.materials == looks[1].materials
+    assert again.sky == looks[1].sky
+    for one in looks:
+        assert [(i.position, i.shape, i.collide) for i in one.instances] == [
+            (i.position, i.shape, i.collide) for i in BARE.instances
+        ]
+    first, other = looks[:2]
+    shared = [name for name in first.shapes if name in other.shapes and first.shapes[name] is other.shapes[name]]
+    assert len(shared) > 40
+    assert {id(t.pixels) for t in first.textures.values()} == {id(t.pixels) for t in other.textures.values()}
+    assert len({one.looks for one in looks}) == len({one.sky for one in looks}) == 3
+    assert first.materials != other.materials
+    kept = other_look(BARE, 0, 3, LookVariety(sky=None, plants=False))
+    assert (kept.looks, kept.sky, kept.lights) == (BARE.looks, BARE.sky, BARE.lights)
+    with pytest.raises(AirworthyError, match="season"):
+        LookVariety(seasons=())
 
 
 def test_only_forests_have_a_dress_and_wear_one() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +14,12 @@ import pytest
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.geometry import Mesh
 from airworthy.scenes.generators.seeding import generator
+from airworthy.scenes.vegetation.cache import kept_mesh
 from airworthy.scenes.vegetation.growth import crown_share, grown
 from airworthy.scenes.vegetation.kinds import tree_kind, tree_kinds
-from airworthy.scenes.vegetation.planting import Planting, scattered
-from airworthy.scenes.vegetation.tree import BARK, LEAVES, TreeForm, tree_mesh
-from airworthy.scenes.vegetation.undergrowth import fallen_trunk, fern, grass_tuft, hedge_panel, litter, stone
+from airworthy.scenes.vegetation.planting import COARSE, Planting, scattered
+from airworthy.scenes.vegetation.tree import BARK, LEAVES, TreeForm, crown_mesh, tree_mesh, trunk_mesh
+from airworthy.scenes.vegetation.undergrowth import fallen_trunk, fern, grass_tuft, hedge_panel, litter, patch, stone
 
 
 def size(mesh: Mesh) -> tuple[np.ndarray, np.ndarray]:
@@ -131,9 +134,55 @@ def test_scattered_points_keep_apart_and_out() -> None:
     assert np.linalg.norm(points - [5.0, 4.0], axis=1).min() > 2.0
 
 
-def test_a_thousand_trees_cost_one_mesh() -> None:
+def test_a_thousand_trees_cost_a_trunk_and_a_crown() -> None:
     planting = Planting()
     for k in range(1000):
         planting.tree(TreeForm("birch", detail=0), (k, 0.0, 0.0), 0.1 * k)
-    assert len(planting.shapes) == 1
-    assert len(planting.items) == 1000
+    assert len(planting.shapes) == 2
+    assert len(planting.items) == 2000
+
+
+def test_a_tree_with_detail_has_coarse_kin_for_afar_and_for_its_shadow() -> None:
+    """At any width of a pixel one crown is seen, and one, always the same, casts the shadow."""
+    planting = Planting()
+    form = TreeForm("birch", detail=1)
+    trunk = planting.tree(form, (0.0, 0.0, 0.0))
+    fine, far, shade = planting.items[1:]
+    assert trunk == planting.items[0]
+    assert (trunk.shadow, fine.shadow, far.shadow, shade.shadow) == ("own", "none", "none", "only")
+    assert fine.footprint == (0.0, COARSE)
+    assert far.footprint == (COARSE, 0.0)
+    assert far.shape == shade.shape != fine.shape
+    # Trunk and crown are the tree, and the coarse one is about as large.
+    parts = [trunk_mesh(replace(form, detail=2)), crown_mesh(form)]
+    assert sum(len(part.faces) for part in parts) == len(tree_mesh(form).faces)
+    for ours, whole in zip(size(crown_mesh(replace(form, detail=0))), size(crown_mesh(form)), strict=True):
+        np.testing.assert_allclose(ours, whole, atol=1.0)
+
+
+def test_a_plant_is_made_once_and_read_again_with_the_same_bits(tmp_path: Path) -> None:
+    made = []
+
+    def make() -> Mesh:
+        made.append(1)
+        return crown_mesh(TreeForm("larch", detail=0))
+
+    first, again = (kept_mesh("larch", make, tmp_path) for _ in range(2))
+    assert len(made) == 1
+    for name in ("vertices", "faces", "normals", "uv", "colors", "face_material"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    (file,) = tmp_path.iterdir()
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(bytes(data))
+    kept_mesh("larch", make, tmp_path)
+    assert len(made) == 2, "a damaged file is made anew"
+
+
+def test_a_patch_is_its_plants() -> None:
+    tufts = [grass_tuft(seed, 0.05, 0.4, 12) for seed in range(2)]
+    made = patch(1, 2.0, 1.0, tufts)
+    assert len(made.faces) % len(tufts[0].faces) == 0
+    assert len(made.faces) >= 9 * len(tufts[0].faces)
+    assert np.hypot(made.vertices[:, 0], made.vertices[:, 1]).max() < 2.0 + 0.6
+    assert size(made)[1][2] <= 0.05 + 1e-6

@@ -53,7 +53,7 @@ def _picture(name: str, season: Season, seed: int, size: tuple[int, int]) -> Arr
 
     kind = tree_kind(name)
     planting = Planting()
-    planting.tree(TreeForm(name, seed, season), (0.0, 0.0, 0.0))
+    planting.tree(TreeForm(name, seed, season), (0.0, 0.0, 0.0), kin=False)
     meadow = with_material(
         Scene("tree", {"meadow": Box((150.0, 150.0, 0.5))}), "snow" if season == "winter" else "grass", "ground"
     )

@@ -106,15 +106,20 @@ struct Builder {
   // negative, the one item order[place]. `quick`: by the middle plane. Returns the number of nodes.
   HOST_OR_DEVICE int build(const Bounds* boxes, int* order, int count, TreeNode* nodes, int base, int leaf_size, int item_base,
                            bool quick) {
+    return build(boxes, order, count, nodes, base, leaf_size, item_base, quick, 0, 1);
+  }
+  // The same with the root at nodes[root] and all others from nodes[used] on; returns the number of the next free one.
+  HOST_OR_DEVICE int build(const Bounds* boxes, int* order, int count, TreeNode* nodes, int base, int leaf_size, int item_base,
+                           bool quick, int root, int used) {
     if (count == 0) {
-      for (int k = 0; k < 3; ++k) nodes[0].lower[k] = 1e30f, nodes[0].upper[k] = -1e30f;
-      nodes[0].first = base;
-      nodes[0].count = 0;
-      return 1;
+      for (int k = 0; k < 3; ++k) nodes[root].lower[k] = 1e30f, nodes[root].upper[k] = -1e30f;
+      nodes[root].first = base + root;
+      nodes[root].count = 0;
+      return used;
     }
     Task stack[TREE_STACK];
-    int top = 0, used = 1;
-    stack[top++] = {0, 0, count, 0};
+    int top = 0;
+    stack[top++] = {root, 0, count, 0};
     while (top) {
       const Task task = stack[--top];
       if (task.count == 1) {

@@ -142,7 +142,7 @@ if (flags & CAST_SEGMENTS) {
     const int number = L::at(env, L::first(left));
     const M group = left & (env == number);
     left = left & N::invert(env == number);
-    RayCast::cast(batch, number, r, group, ignore, through, true, h);
+    RayCast::cast(batch, number, r, group, ignore, through, true, INSTANCE_SHADOW_ONLY, h);
   }
   for (int lane = 0; lane < here; ++lane) out_instance.data[(long long)task * LANES + lane] = L::at(h.instance, lane) >= 0 ? 1 : 0;
 } else {

@@ -25,6 +25,12 @@ struct L {
   static INLINE void put(I& x, int lane, int value) { x[lane] = value; }
   static INLINE I load_i(const int* p) { return *(const I_any*)p; }
 #endif
+  // Has memory that is read soon brought nearer, where there is a way to say so.
+  static INLINE void prefetch(const void* p) {
+#if LANES != 1
+    __builtin_prefetch(p);
+#endif
+  }
   static INLINE bool any(M m) { return bits(m) != 0; }
   static INLINE F min(F a, F b) { return N::select(a < b, a, b); }
   static INLINE F max(F a, F b) { return N::select(a > b, a, b); }

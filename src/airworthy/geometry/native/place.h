@@ -41,6 +41,37 @@ struct Placer {
       bound(rows[i], shape, boxes[i]);
       order[present_count++] = i;
     }
-    Builder::build(boxes, order, present_count, nodes, base, 1, -1, quick);
+    const int seen_only = quick ? 0 : last(rows, order, present_count, INSTANCE_NO_SHADOW | INSTANCE_SHADOW_ONLY);
+    if (!seen_only) {
+      Builder::build(boxes, order, present_count, nodes, base, 1, -1, quick);
+      return;
+    }
+    // Three trees under two nodes: what is seen and shades, what is seen alone, and shadows alone (`batch.h`).
+    const int shades = present_count - seen_only, shadows = last(rows, order + shades, seen_only, INSTANCE_SHADOW_ONLY);
+    int used = Builder::build(boxes, order, shades, nodes, base, 1, -1, false, 1, 5);
+    used = Builder::build(boxes, order + shades, seen_only - shadows, nodes, base, 1, -1, false, 3, used);
+    Builder::build(boxes, order + shades + seen_only - shadows, shadows, nodes, base, 1, -1, false, 4, used);
+    join(nodes, 2, 3, base);
+    join(nodes, 0, 1, base);
+  }
+  // Items without some flags first, in their order's place; returns how many have them.
+  HOST_OR_DEVICE int last(const InstanceRow* rows, int* order, int count, int flags) {
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+      if (rows[order[i]].flags & flags) continue;
+      const int other = order[kept];
+      order[kept++] = order[i];
+      order[i] = other;
+    }
+    return count - kept;
+  }
+  HOST_OR_DEVICE void join(TreeNode* nodes, int node, int first, int base) {
+    for (int k = 0; k < 3; ++k) {
+      const TreeNode &a = nodes[first], &b = nodes[first + 1];
+      nodes[node].lower[k] = a.lower[k] < b.lower[k] ? a.lower[k] : b.lower[k];
+      nodes[node].upper[k] = a.upper[k] > b.upper[k] ? a.upper[k] : b.upper[k];
+    }
+    nodes[node].first = base + first;
+    nodes[node].count = -TREE_KINDS;
   }
 };

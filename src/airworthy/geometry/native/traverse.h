@@ -81,6 +81,11 @@ struct CAST_NAME {
     const M m = inside & active & (det != 0.0f) & (met > 0.0f) & wins(h, t, instance, L::i(row.face));
     if (L::any(m)) take(h, m, t, instance, L::i(row.face), v * inverse, w * inverse, any);
   }
+  static INLINE void leaf(const Batch& batch, const TreeNode& node, const O* o, const int* axes, const F* shear, M in, F near, int instance,
+                          bool any, Hits& h) {
+    const TriangleRow* row = batch.triangles + node.first;
+    for (int i = 0; i < node.count; ++i) triangle(row[i], o, axes, shear, in, near, instance, any, h);
+  }
   static INLINE void mesh_group(const Batch& batch, const ShapeRow& shape, const O* o, const F* d, int key, M active, F entry,
                                 int instance, bool any, Hits& h) {
     Slabs slabs;
@@ -88,24 +93,38 @@ struct CAST_NAME {
     const int k = key >> 3, axes[3] = {k == 2 ? 0 : k + 1, k == 0 ? 2 : k - 1, k};
     const F along = 1.0f / d[k];
     const F shear[3] = {d[axes[0]] * along, d[axes[1]] * along, along};
-    int stack[TREE_STACK], top = 0, next = shape.root;
+    F near;
+    const TreeNode* node = batch.mesh_nodes + shape.root;
+    const M in = enters(node, slabs, h.t, near) & active;
+    if (!L::any(in)) return;
+    if (node->count > 0) return leaf(batch, *node, o, axes, shear, in, L::max(near, entry), instance, any, h);
+    // Both children of a node are looked at together: half as many turns of the loop, each with fewer ways that nobody can foretell.
+    const TreeNode* stack[TREE_STACK];
+    int top = 0;
     for (;;) {
-      const TreeNode* node = batch.mesh_nodes + next;
-      F near;
-      const M in = enters(node, slabs, h.t, near) & active;
-      if (L::any(in)) {
-        if (node->count <= 0) {
-          const int far = (slabs.signs >> -node->count) & 1 ? 0 : 1;
-          stack[top++] = node->first + far;
-          next = node->first + 1 - far;
-          continue;
-        }
-        const TriangleRow* row = batch.triangles + node->first;
-        near = L::max(near, entry);
-        for (int i = 0; i < node->count; ++i) triangle(row[i], o, axes, shear, in, near, instance, any, h);
+      const TreeNode* pair = batch.mesh_nodes + node->first;
+      const int far = (slabs.signs >> -node->count) & 1 ? 0 : 1;
+      const TreeNode *first = pair + (1 - far), *second = pair + far;
+      F first_near, second_near;
+      const M in_first = enters(first, slabs, h.t, first_near) & active, in_second = enters(second, slabs, h.t, second_near) & active;
+      bool go_first = L::any(in_first), go_second = L::any(in_second);
+      if (go_first && first->count > 0) {
+        leaf(batch, *first, o, axes, shear, in_first, L::max(first_near, entry), instance, any, h);
+        go_first = false;
       }
-      if (top == 0) return;
-      next = stack[--top];
+      if (go_second && second->count > 0) {
+        leaf(batch, *second, o, axes, shear, in_second, L::max(second_near, entry), instance, any, h);
+        go_second = false;
+      }
+      if (go_first) {
+        if (go_second) stack[top++] = second;
+        node = first;
+      } else if (go_second) {
+        node = second;
+      } else {
+        if (top == 0) return;
+        node = stack[--top];
+      }
     }
   }
   static INLINE void mesh(const Batch& batch, const ShapeRow& shape, const O* o, const F* d, M active, F entry, int instance, bool any,
@@ -133,10 +152,16 @@ struct CAST_NAME {
     }
   }
   static INLINE void layer(const Batch& batch, int env, int which, const Rays& r, const Slabs& slabs, M active, I ignore, I through,
-                           bool any, Hits& h) {
+                           bool any, int hidden, Hits& h) {
     const TreeNode* nodes = batch.nodes(which);
     const InstanceRow* rows = batch.instances(env, which);
     int stack[TREE_STACK], top = 0, next = batch.root(env, which);
+    if (nodes[next].count == -TREE_KINDS) {
+      const int first = nodes[next].first, others = nodes[first + 1].first;
+      if (!(hidden & INSTANCE_NO_SHADOW)) stack[top++] = others;
+      if (!(hidden & INSTANCE_SHADOW_ONLY)) stack[top++] = others + 1;
+      next = first;
+    }
     for (;;) {
       const TreeNode* node = nodes + next;
       F near;
@@ -146,13 +171,15 @@ struct CAST_NAME {
           const int far = (slabs.signs >> -node->count) & 1 ? 0 : 1;
           stack[top++] = node->first + far;
           next = node->first + 1 - far;
+          const TreeNode* other = nodes + node->first + far;
+          L::prefetch(other->count > 0 ? (const void*)(rows + other->first) : (const void*)(nodes + other->first));
           continue;
         }
         const InstanceRow& row = rows[node->first];
         const int number = batch.first_number(which) + node->first;
         in = in & (ignore != number);
         if (row.group) in = in & (through != row.group);
-        if ((row.flags & INSTANCE_VISIBLE) && L::any(in)) {
+        if ((row.flags & (INSTANCE_VISIBLE | hidden)) == INSTANCE_VISIBLE && L::any(in) && (row.footprint == 0u || batch.shown(row))) {
           const ShapeRow& shape = batch.shapes[row.shape];
           O o[3];
           F d[3];
@@ -166,11 +193,11 @@ struct CAST_NAME {
     }
   }
   // Nearest hits of the active rays, or, with `any`, some hit: then t is -1 where there is one. `ignore`: instance number not seen;
-  // `through`: group not seen, 0: none.
+  // `through`: group not seen, 0: none; `hidden`: flags of instances that are not met, by default those that are shadows alone.
   static INLINE void cast(const Batch& batch, int env, const Rays& r, M active, I ignore, bool any, Hits& h) {
-    cast(batch, env, r, active, ignore, L::i(0), any, h);
+    cast(batch, env, r, active, ignore, L::i(0), any, INSTANCE_SHADOW_ONLY, h);
   }
-  static INLINE void cast(const Batch& batch, int env, const Rays& r, M active, I ignore, I through, bool any, Hits& h) {
+  static INLINE void cast(const Batch& batch, int env, const Rays& r, M active, I ignore, I through, bool any, int hidden, Hits& h) {
     const I keys = signs(r.direction);
     O o[3];
     for (int k = 0; k < 3; ++k) o[k] = r.origin[k] + r.rest[k];
@@ -183,7 +210,7 @@ struct CAST_NAME {
       prepare(slabs, o, r.direction, key, 0.0f);
       PRAGMA_NOUNROLL
       for (int which = 0; which < (batch.dynamic_count ? 2 : 1); ++which)
-        layer(batch, env, which, r, slabs, group, ignore, through, any, h);
+        layer(batch, env, which, r, slabs, group, ignore, through, any, hidden, h);
     }
   }
 };

@@ -62,7 +62,7 @@ struct Shader {
     left = V3::c(1.0f, 1.0f, 1.0f);
     RayCast::Rays r = {{from.x, from.y, from.z}, {N::c(0.0f), N::c(0.0f), N::c(0.0f)}, {path.x, path.y, path.z}};
     Hits h = {N::c(1.0f), W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
-    RayCast::cast(batch, env, r, wanted, ignore, true, h);
+    RayCast::cast(batch, env, r, wanted, ignore, W::i(0), true, (flags & USE_OWN_SHADOWS) ? INSTANCE_SHADOW_ONLY : INSTANCE_NO_SHADOW, h);
     const M met = wanted & (h.instance >= 0);
     if (!(flags & (USE_LEAF_SHADOWS | USE_GLASS)) || !N::any(met)) return met;
     // Whatever was met first is opaque for most rays, and they are done.
@@ -284,35 +284,61 @@ struct Shader {
     return out;
   }
 };
-const Batch batch = BATCH_OF_ARGUMENTS;
+Batch batch = BATCH_OF_ARGUMENTS;
 const Appearance appearance = {materials.data, material_maps.data, shape_appearance.data, appearance_vertices.data, appearance_faces.data,
                      {textures.data, texels.data}};
 const Baked baked = {volumes.data, probes.data, map_slots.data, light_maps.data, map_nodes.data,
                      (int)map_slots.shape[0]};
+// Rays are all of a table, or, of many cameras, chosen ones: numbers that count camera by camera through all places of packets; of one
+// task they are one camera's. Numbers below 0 fill up.
+const bool by_choice = flags & USE_CHOSEN;
 #if LANES == 1
-const int camera = task / (packets * 16), first_packet = task % (packets * 16), last_packet = first_packet + 1;
+const int foremost = by_choice ? chosen.data[task] : task;
+const int camera = foremost < 0 ? 0 : foremost / (packets * 16), first_packet = by_choice ? task : task % (packets * 16);
+const int last_packet = foremost < 0 ? first_packet : first_packet + 1;
 #else
 const int chunks = (packets + PACKETS_PER_TASK - 1) / PACKETS_PER_TASK, number = task_order.data[task];
-const int camera = number / chunks, first_packet = number % chunks * PACKETS_PER_TASK;
-const int last_packet = first_packet + PACKETS_PER_TASK < packets ? first_packet + PACKETS_PER_TASK : packets;
+const int foremost = by_choice ? chosen.data[number * PACKETS_PER_TASK * 16] : 0;
+const int camera = by_choice ? (foremost < 0 ? 0 : foremost / (packets * 16)) : number / chunks;
+const int first_packet = by_choice ? number * PACKETS_PER_TASK : number % chunks * PACKETS_PER_TASK;
+const int most = by_choice ? (foremost < 0 ? first_packet : first_packet + PACKETS_PER_TASK) : packets;
+const int last_packet = first_packet + PACKETS_PER_TASK < most ? first_packet + PACKETS_PER_TASK : most;
 #endif
 const float* camera_row = cameras.data + (long long)camera * ((flags & USE_COLUMNS) ? width : 1) * CAMERA_STRIDE;
 const int env = (int)W::as_int(camera_row[10]), ignored = (int)W::as_int(camera_row[11]), scene = env_scene.data[env];
+// A rolling image has one eye for levels of detail: that of its first column.
+for (int k = 0; k < 3; ++k) batch.eye[k] = camera_row[k];
+batch.pixel = settings.data[SET_PIXEL];
 const long long base = (long long)camera * pixel_count;
 const Shader shader = {batch, appearance, baked, lights.data, skies.data + SKY_COLUMNS * scene, volumes.data + VOLUME_COLUMNS * scene,
                        settings.data, env_lights.data[2 * env], env_lights.data[2 * env + 1], env, flags, W::i(ignored)};
 PRAGMA_NOUNROLL
 for (int packet = first_packet; packet < last_packet; ++packet) {
   const int place = LANES == 1 ? packet / 16 : packet, lane0 = LANES == 1 ? packet % 16 : 0;
-  const float* ray = rays.data + (long long)place * RAY_ROWS * 16 + lane0;
-  I pixel = W::i(-1);
-  F spread = N::load(spreads.data + (long long)place * 16 + lane0);
-  V3 direction = {N::load(ray), N::load(ray + 16), N::load(ray + 32)}, rest = V3::c(camera_row[3], camera_row[4], camera_row[5]);
+  const float* ray = rays.data + (by_choice ? 0 : (long long)place * RAY_ROWS * 16 + lane0);
+  I pixel = W::i(-1), slot = W::i(0), beside = W::i(0);
+  F spread;
+  V3 direction, rest = V3::c(camera_row[3], camera_row[4], camera_row[5]), beginning = V3::c(0.0f, 0.0f, 0.0f);
+  M present = W::always();
+  if (by_choice) {
+    for (int k = 0; k < LANES; ++k) W::set(slot, k, chosen.data[(long long)packet * LANES + k] - camera * packets * 16);
+    present = slot >= 0;
+    slot = W::pick(present, slot, W::i(0));
+    beside = (slot >> 4) * (RAY_ROWS * 16) + (slot & 15);
+    spread = W::gather(spreads.data, slot);
+    direction = {W::gather(rays.data, beside), W::gather(rays.data, beside + 16), W::gather(rays.data, beside + 32)};
+    if (flags & USE_OWN_ORIGINS)
+      beginning = {W::gather(rays.data, beside + 64), W::gather(rays.data, beside + 80), W::gather(rays.data, beside + 96)};
+  } else {
+    spread = N::load(spreads.data + (long long)place * 16 + lane0);
+    direction = {N::load(ray), N::load(ray + 16), N::load(ray + 32)};
+    if (flags & USE_OWN_ORIGINS) beginning = {N::load(ray + 64), N::load(ray + 80), N::load(ray + 96)};
+  }
   V3 origin = V3::c(camera_row[0], camera_row[1], camera_row[2]);
   F q[4];
   for (int i = 0; i < 4; ++i) q[i] = N::c(camera_row[6 + i]);
   for (int k = 0; k < LANES; ++k) {
-    const int p = pixels.data[(long long)place * 16 + lane0 + k];
+    const int p = by_choice ? (W::at(present, k) ? pixels.data[W::get(slot, k)] : -1) : pixels.data[(long long)place * 16 + lane0 + k];
     W::set(pixel, k, p);
     if (!(flags & USE_COLUMNS)) continue;
     const float* pose = camera_row + (p < 0 ? 0 : p % width) * CAMERA_STRIDE;
@@ -332,7 +358,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
                          2.0f * (qx * qy + qz * qw), 1.0f - 2.0f * (qx * qx + qz * qz), 2.0f * (qy * qz - qx * qw),
                          2.0f * (qx * qz - qy * qw), 2.0f * (qy * qz + qx * qw), 1.0f - 2.0f * (qx * qx + qy * qy)};
   direction = Surfaces::turned(rotation, direction);
-  if (flags & USE_OWN_ORIGINS) rest = rest + Surfaces::turned(rotation, V3{N::load(ray + 64), N::load(ray + 80), N::load(ray + 96)});
+  if (flags & USE_OWN_ORIGINS) rest = rest + Surfaces::turned(rotation, beginning);
   Found hit;
   hit.instance = hit.face = W::i(-1);
   hit.range = hit.b1 = hit.b2 = N::c(0.0f);
@@ -425,7 +451,12 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
     if (!W::at(valid, k)) continue;
     const long long at = base + W::get(pixel, k);
     const bool met = W::get(first_hit.instance, k) >= 0;
-    if (flags & OUT_RGB) {
+    if (by_choice) {
+      // One more sample of a mean.
+      const float share = settings.data[SET_SHARE];
+      const float value[3] = {W::get(color.x, k), W::get(color.y, k), W::get(color.z, k)};
+      for (int i = 0; i < 3; ++i) out_rgb.data[3 * at + i] += (value[i] - out_rgb.data[3 * at + i]) * share;
+    } else if (flags & OUT_RGB) {
       out_rgb.data[3 * at] = W::get(color.x, k);
       out_rgb.data[3 * at + 1] = W::get(color.y, k);
       out_rgb.data[3 * at + 2] = W::get(color.z, k);

@@ -31,36 +31,50 @@ struct Fetched {
   I material, flags, kind, static_slot;
 };
 struct Surfaces {
-  static INLINE void unfold(unsigned int packed, float* n) {
-    float x = (float)(packed & 65535u) * (2.0f / 65535.0f) - 1.0f, y = (float)(packed >> 16) * (2.0f / 65535.0f) - 1.0f;
-    const float z = 1.0f - ::fabsf(x) - ::fabsf(y);
-    if (z < 0.0f) {
-      const float keep = x;
-      x = (1.0f - ::fabsf(y)) * (x < 0.0f ? -1.0f : 1.0f);
-      y = (1.0f - ::fabsf(keep)) * (y < 0.0f ? -1.0f : 1.0f);
-    }
-    const float length = ::sqrtf(x * x + y * y + z * z);
+  static INLINE F whole(U bits) { return N::from_int(N::signed_of(bits)); }
+  static INLINE void unfold(U packed, F* n) {
+    F x = whole(packed & N::u(65535u)) * (2.0f / 65535.0f) - 1.0f, y = whole(packed >> 16u) * (2.0f / 65535.0f) - 1.0f;
+    const F z = 1.0f - N::abs(x) - N::abs(y), one = N::c(1.0f), less = N::c(-1.0f);
+    const M folded = z < 0.0f;
+    const F kept = x;
+    x = N::select(folded, (1.0f - N::abs(y)) * N::select(x < 0.0f, less, one), x);
+    y = N::select(folded, (1.0f - N::abs(kept)) * N::select(y < 0.0f, less, one), y);
+    const F length = N::sqrt(x * x + y * y + z * z);
     n[0] = x / length, n[1] = y / length, n[2] = z / length;
   }
-  static INLINE float bits(unsigned int packed) {
-    union { unsigned int i; float f; } x;
-    x.i = packed;
-    return x.f;
-  }
-  static INLINE void fetch_corner(const unsigned int* w, int lane, int corner, Fetched& o) {
-    float n[3];
-    unfold(w[0], n);
-    for (int k = 0; k < 3; ++k) W::set(o.corner_normal[corner][k], lane, n[k]);
-    W::set(o.uv[corner][0], lane, bits(w[1]));
-    W::set(o.uv[corner][1], lane, bits(w[2]));
+  // One corner of the faces that lanes `m` have hit: `at` is its place among the packed words.
+  static INLINE void fetch_corner(const unsigned int* words, I at, M m, int corner, Fetched& o) {
+    F n[3];
+    unfold(W::gather(words, at), n);
+    for (int k = 0; k < 3; ++k) o.corner_normal[corner][k] = N::select(m, n[k], o.corner_normal[corner][k]);
+    for (int k = 0; k < 2; ++k) o.uv[corner][k] = N::select(m, N::from_bits(W::gather(words, at + (1 + k))), N::c(0.0f));
+    const U color = W::gather(words, at + 3), rest = W::gather(words, at + 4);
     for (int k = 0; k < 3; ++k) {
-      const float c = (float)((w[3] >> (9 * k)) & 511u) * (1.0f / 510.0f);
-      W::set(o.color[corner][k], lane, c * c);
+      const F c = whole((color >> (unsigned int)(9 * k)) & N::u(511u)) * (1.0f / 510.0f);
+      o.color[corner][k] = N::select(m, c * c, o.color[corner][k]);
     }
-    W::set(o.color[corner][3], lane, (float)(w[3] >> 27) * (1.0f / 31.0f));
-    W::set(o.tangent[corner], lane, (float)(w[4] & 32767u) * (6.28318531f / 32768.0f));
-    W::set(o.hand, lane, (w[4] & 32768u) ? -1.0f : 1.0f);
-    W::set(o.occlusion[corner], lane, (float)(w[4] >> 16) * (1.0f / 65535.0f));
+    o.color[corner][3] = N::select(m, whole(color >> 27u) * (1.0f / 31.0f), o.color[corner][3]);
+    o.tangent[corner] = N::select(m, whole(rest & N::u(32767u)) * (6.28318531f / 32768.0f), o.tangent[corner]);
+    o.hand = N::select(m, N::select((rest & N::u(32768u)) != 0u, N::c(-1.0f), N::c(1.0f)), o.hand);
+    o.occlusion[corner] = N::select(m, whole(rest >> 16u) * (1.0f / 65535.0f), o.occlusion[corner]);
+  }
+  // What lanes know of the faces of meshes that they have hit. All lanes read at once: most of the time goes into waiting for memory.
+  static INLINE void fetch_faces(const Batch& batch, const Appearance& appearance, I face, I corner, I vertex, I point, Fetched& o) {
+    const M m = face >= 0;
+    const I safe = W::pick(m, face, W::i(0)) * FACE_SIZE;
+    o.material = o.material + W::pick(m, N::signed_of(W::gather(appearance.faces, safe)), W::i(0));
+    o.density = N::select(m, N::from_bits(W::gather(appearance.faces, safe + 1)), o.density);
+    F p[3][3];
+    for (int k = 0; k < 3; ++k) {
+      const I number = W::gather(batch.faces, corner + k), at = (point + number) * 3;
+      fetch_corner(appearance.vertices, (vertex + number) * VERTEX_SIZE, m, k, o);
+      for (int i = 0; i < 3; ++i) p[k][i] = W::gather(batch.vertices, at + i);
+    }
+    const V3 e = {p[1][0] - p[0][0], p[1][1] - p[0][1], p[1][2] - p[0][2]}, g = {p[2][0] - p[0][0], p[2][1] - p[0][1], p[2][2] - p[0][2]};
+    const V3 n = e.cross(g);
+    const F length = N::sqrt(n.x * n.x + n.y * n.y + n.z * n.z), safe_length = N::select(length > 0.0f, length, N::c(1.0f));
+    const F* of[3] = {&n.x, &n.y, &n.z};
+    for (int k = 0; k < 3; ++k) o.outward[k] = N::select(m, N::select(length > 0.0f, *of[k] / safe_length, N::c(0.0f)), o.outward[k]);
   }
   // A solid's outward normal where it was hit, in its own frame.
   static INLINE void solid_normal(const ShapeRow& s, int face, const float* p, float* n) {
@@ -77,7 +91,11 @@ struct Surfaces {
       n[0] = p[0] * inverse, n[1] = p[1] * inverse, n[2] = z * inverse;
     }
   }
-  static INLINE void fetch_lane(const Batch& batch, const Appearance& appearance, int env, const Found& hit, int lane, Fetched& o) {
+  // Of a mesh's face: its number among all, its first corner's place, and where vertices of the mesh begin, packed and as points.
+  struct Face {
+    I face, corner, vertex, point;
+  };
+  static INLINE void fetch_lane(const Batch& batch, const Appearance& appearance, int env, const Found& hit, int lane, Fetched& o, Face& of) {
     const int number = W::get(hit.instance, lane);
     if (number < 0) return;
     const InstanceRow& row = *batch.instance(env, number);
@@ -88,31 +106,20 @@ struct Surfaces {
     W::set(o.kind, lane, shape.kind);
     W::set(o.static_slot, lane, number >= batch.dynamic_start ? -1 : batch.layouts[batch.env_layout[env]].first + number);
     const int face = W::get(hit.face, lane);
-    float n[3];
-    int material = 0, flags = 0;
+    W::set(o.material, lane, row.material);
     if (shape.kind == KIND_MESH) {
       const int* about = appearance.shape_appearance + 4 * row.shape;
-      const unsigned int* f = appearance.faces + FACE_SIZE * ((long long)about[1] + face);
-      material = (int)f[0];
-      W::set(o.density, lane, bits(f[1]));
-      flags = about[2];
-      for (int k = 0; k < 3; ++k) {
-        const int corner = batch.faces[3 * (shape.first_face + (long long)face) + k];
-        fetch_corner(appearance.vertices + VERTEX_SIZE * ((long long)about[0] + corner), lane, k, o);
-      }
-      const float *a = batch.corner(shape, face, 0), *b = batch.corner(shape, face, 1), *c = batch.corner(shape, face, 2);
-      const float e[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]}, g[3] = {c[0] - a[0], c[1] - a[1], c[2] - a[2]};
-      n[0] = e[1] * g[2] - e[2] * g[1], n[1] = e[2] * g[0] - e[0] * g[2], n[2] = e[0] * g[1] - e[1] * g[0];
-      const float length = ::sqrtf(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-      for (int k = 0; k < 3; ++k) n[k] = length > 0.0f ? n[k] / length : 0.0f;
-    } else {
-      const float p[3] = {W::get(hit.local.x, lane), W::get(hit.local.y, lane), W::get(hit.local.z, lane)};
-      solid_normal(shape, face, p, n);
-      W::set(o.density, lane, 0.0f);
+      W::set(o.flags, lane, about[2]);
+      W::set(of.face, lane, about[1] + face);
+      W::set(of.corner, lane, 3 * (shape.first_face + face));
+      W::set(of.vertex, lane, about[0]);
+      W::set(of.point, lane, shape.first_vertex);
+      return;
     }
+    float n[3];
+    const float p[3] = {W::get(hit.local.x, lane), W::get(hit.local.y, lane), W::get(hit.local.z, lane)};
+    solid_normal(shape, face, p, n);
     for (int k = 0; k < 3; ++k) W::set(o.outward[k], lane, n[k]);
-    W::set(o.material, lane, row.material + material);
-    W::set(o.flags, lane, flags);
   }
   static INLINE V3 turned(const F* r, const V3& v) {
     return {r[0] * v.x + r[1] * v.y + r[2] * v.z, r[3] * v.x + r[4] * v.y + r[5] * v.z, r[6] * v.x + r[7] * v.y + r[8] * v.z};
@@ -150,7 +157,9 @@ struct Surfaces {
     o.density = N::c(0.0f);
     o.material = o.flags = o.kind = W::i(0);
     o.static_slot = W::i(-1);
-    for (int k = 0; k < LANES; ++k) fetch_lane(batch, appearance, env, hit, k, o);
+    Face of = {W::i(-1), W::i(0), W::i(0), W::i(0)};
+    for (int k = 0; k < LANES; ++k) fetch_lane(batch, appearance, env, hit, k, o, of);
+    if (N::any(of.face >= 0)) fetch_faces(batch, appearance, of.face, of.corner, of.vertex, of.point, o);
     Surface s;
     s.instance = hit.instance;
     const F b0 = N::c(1.0f) - hit.b1 - hit.b2;

@@ -22,7 +22,7 @@ def has_dress(scene: Scene) -> bool:
     return scene.name.partition(":")[0] in DRESSES and not scene.looks
 
 
-def dressed(scene: Scene, season: Season = "summer", sky: str = "noon") -> Scene:
+def dressed(scene: Scene, season: Season = "summer", sky: str = "noon", look: int = 0) -> Scene:
     """Return a place of the benchmark as a film shows it; what is hit, ranged and labelled stays, to the byte.
 
     A forest gets grown trees, litter, hedges of leaves and a wood around; a district façades, streets and a town around.
@@ -31,6 +31,7 @@ def dressed(scene: Scene, season: Season = "summer", sky: str = "noon") -> Scene
         scene: As `scene("forest:3")` or `scene("urban:1")`.
         season: Of leaves, where some grow.
         sky: As `weather_named` has it, with a little haze where it brings none; "": the scene's own light.
+        look: Seed of what grows where in a forest, from 0 on; districts have one dress.
 
     Raises:
         AirworthyError: The scene has no dress, or wears looks already.
@@ -40,7 +41,7 @@ def dressed(scene: Scene, season: Season = "summer", sky: str = "noon") -> Scene
             f"There is no dress for the scene {scene.name!r}; forests and districts of the benchmark have one, as 'forest:3'"
             " and 'urban:1'."
         )
-    made = _made(scene, season)
+    made = _made(scene, season, look)
     if not sky:
         return made
     weather = weather_named(sky)
@@ -48,7 +49,7 @@ def dressed(scene: Scene, season: Season = "summer", sky: str = "noon") -> Scene
     return under_sky(made, weather.sky, air, weather.rain)
 
 
-def _made(scene: Scene, season: Season) -> Scene:
+def _made(scene: Scene, season: Season, look: int) -> Scene:
     # Each brings much that the others do not need.
     if scene.name.startswith("urban"):
         from airworthy.scenes.dressing.urban import dressed_urban
@@ -56,4 +57,4 @@ def _made(scene: Scene, season: Season) -> Scene:
         return dressed_urban(scene)
     from airworthy.scenes.dressing.forest import dressed_forest
 
-    return dressed_forest(scene, season)
+    return dressed_forest(scene, season, look)

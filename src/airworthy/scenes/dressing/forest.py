@@ -8,18 +8,21 @@ cylinders, what lies on the ground is flat; ferns and saplings stand beyond the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
-from airworthy.geometry import Box, Cylinder
+from airworthy.geometry import Box, Cylinder, Mesh
 from airworthy.scenes.extent import hidden
-from airworthy.scenes.generators.seeding import generator
+from airworthy.scenes.generators.seeding import checked, generator
 from airworthy.scenes.record import Instance, Material, Scene
+from airworthy.scenes.vegetation.cache import kept_mesh
 from airworthy.scenes.vegetation.kinds import Season, tree_kind
 from airworthy.scenes.vegetation.planting import FOLIAGE, Planting, about_up, scattered
 from airworthy.scenes.vegetation.tree import TreeForm
-from airworthy.scenes.vegetation.undergrowth import fern, grass_tuft, hedge_panel, litter
+from airworthy.scenes.vegetation.undergrowth import fern, grass_tuft, hedge_panel, litter, patch
 
 __all__ = ["dressed_forest"]
 
@@ -36,19 +39,24 @@ _PANEL = 2.0
 """Width of the pieces of which the leaves on a hedge are made [m]."""
 _BEYOND = 26.0
 """How far the wood reaches beyond the hedge [m]."""
-_NEAR = 8.0
-"""Trees that stand farther beyond the hedge have the least detail [m]."""
+_SOWN: dict[str, tuple[Callable[[int], Mesh], float, float, float]] = {
+    "litter": (litter, 2.6, 1.1, 0.025),
+    "low grass": (lambda seed: grass_tuft(seed, 0.05, 0.4, 120), 2.4, 1.7, 0.012),
+}
+"""On the ground: plants by seed, radius of a patch and distance of plants in it [m], and the width of a pixel [m] from which on
+leaves and blades are noise, and the ground's map shows the like."""
 
 
-def dressed_forest(scene: Scene, season: Season = "summer") -> Scene:
+def dressed_forest(scene: Scene, season: Season = "summer", look: int = 0) -> Scene:
     """Return a forest of the benchmark with grown trees, litter, hedges of leaves and a wood around; what is hit stays.
 
     Args:
         scene: As `scene("forest:3")`.
         season: Of the leaves.
+        look: Seed of what grows where, from 0 on: kinds over the trunks, the wood around, what lies on the ground.
     """
     planting = Planting()
-    rng = generator("dressed forest", scene.name, season)
+    rng = generator("dressed forest", scene.name, season, *((look,) if checked("look", look, 0) else ()))
     ground = planting.material("forest_floor")
     instances = tuple(_instance(scene, item, planting, ground, season, rng) for item in scene.instances)
     _floor(scene, planting, rng)
@@ -105,13 +113,20 @@ def _hedge(item: Instance, box: Box, planting: Planting, rng: np.random.Generato
 def _floor(scene: Scene, planting: Planting, rng: np.random.Generator) -> None:
     """Strew fallen leaves and low grass over the ground within the bounds, nothing of it higher than 5 cm."""
     low, high = scene.bounds.lower, scene.bounds.upper
-    for x, y in scattered(rng, low, high, 1.1, 6000):
-        seed = int(rng.random() * 5)
-        planting.thing(f"litter/{seed}", litter(seed), (FOLIAGE,), (x, y, 0.0), about_up(6.28 * rng.random()))
-    for x, y in scattered(rng, low, high, 1.3, 2500):
-        seed = int(rng.random() * 4)
-        tuft = grass_tuft(seed, 0.05, 0.4, 120)
-        planting.thing(f"low grass/{seed}", tuft, (FOLIAGE,), (x, y, 0.0), about_up(6.28 * rng.random()))
+    for name, (_, radius, _, seen) in _SOWN.items():
+        kinds = [_patch(name, seed) for seed in range(3)]
+        for x, y in scattered(rng, low, high, 1.3 * radius, 2500):
+            seed = int(rng.random() * len(kinds))
+            turn = about_up(6.28 * rng.random())
+            planting.thing(f"{name}/{seed}", kinds[seed], (FOLIAGE,), (x, y, 0.0), turn, shadow="none", footprint=(0.0, seen))
+
+
+@cache
+def _patch(name: str, seed: int) -> Mesh:
+    """Return one of the patches of what is sown, the same mesh in every look."""
+    plants, radius, apart, _ = _SOWN[name]
+    text = f"{name} {seed} {radius} {apart}"
+    return kept_mesh(text, lambda: patch(seed, radius, apart, [plants(number) for number in range(4)]))
 
 
 def _beyond(scene: Scene, planting: Planting, season: Season, rng: np.random.Generator) -> None:
@@ -126,13 +141,12 @@ def _beyond(scene: Scene, planting: Planting, season: Season, rng: np.random.Gen
     for x, y in outside(scattered(rng, low - _BEYOND, high + _BEYOND, 4.2, 900), 2.2):
         name = ("beech", "oak", "maple", "spruce", "spruce", "birch")[int(rng.random() * 6)]
         bare = None if name == "spruce" else 0.2
-        # Where trunks and hedge stand before them, few leaves are enough.
-        far = max(low[0] - x, x - high[0], low[1] - y, y - high[1]) > _NEAR
-        form = TreeForm(name, int(rng.random() * _VARIANTS), season, 0.75, bare, 0 if far else 1)
+        # Trunks and the hedge stand before them: few leaves are enough.
+        form = TreeForm(name, int(rng.random() * _VARIANTS), season, 0.75, bare, 0)
         planting.tree(form, (x, y, 0.0), 6.28 * rng.random(), 0.7 + 0.5 * rng.random())
     for x, y in outside(scattered(rng, low - 6.0, high + 6.0, 1.6, 2500), 1.2):
         if rng.random() < 0.3:
-            form = TreeForm(("beech", "maple", "spruce")[int(rng.random() * 3)], 0, season, 0.14, 0.1 if season else None, 1)
+            form = TreeForm(("beech", "maple", "spruce")[int(rng.random() * 3)], 0, season, 0.14, 0.1 if season else None, 0)
             planting.tree(form, (x, y, 0.0), 6.28 * rng.random(), 0.6 + 0.7 * rng.random())
         else:
             seed = int(rng.random() * 3)

@@ -13,6 +13,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
+from airworthy.scenes.extent import seen_from_near
 from airworthy.scenes.formats._source import ModelSource, clean_name
 from airworthy.scenes.formats.model import Model
 from airworthy.scenes.formats.solids import tessellate
@@ -49,7 +50,7 @@ def as_model(thing: Writable) -> Model:
     actors = {actor.name: actor for actor in thing.actors}
     moving = [carried(actor, part) for actor in thing.actors for part in actor.parts]
     lights = tuple(_carried_light(light, actors) for light in thing.lights)
-    looks = [dataclasses.replace(look, collide=False) for look in thing.looks]
+    looks = [dataclasses.replace(look, collide=False) for look in seen_from_near(thing.looks)]
     return Model(dict(thing.shapes), thing.materials, thing.textures, (*thing.instances, *looks, *moving), lights)
 
 

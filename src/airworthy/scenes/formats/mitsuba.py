@@ -18,6 +18,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, write_bytes, write_text
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from airworthy.scenes.actors import posed
+from airworthy.scenes.extent import seen_from_near
 from airworthy.scenes.formats.export import XmlElement, numbers
 from airworthy.scenes.lights import is_burning, sky_radiance
 from airworthy.scenes.record import Instance, Material, PointLight, Scene, SpotLight, Sun, Texture
@@ -100,7 +101,7 @@ def write_mitsuba(
     for light in writer.scene.lights:
         if is_burning(light, writer.scene.sky):
             _light(writer, light, sun_angle)
-    for instance in (*writer.scene.instances, *writer.scene.looks):
+    for instance in (*writer.scene.instances, *seen_from_near(writer.scene.looks)):
         if instance.visible:
             _instance(writer, instance)
     write_text(path / "scene.xml", writer.root.document())

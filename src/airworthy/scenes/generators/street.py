@@ -401,8 +401,9 @@ def _trees(scene: Scene, plan: _Plan, rng: np.random.Generator) -> Scene:
                 np.array([[-0.6, -0.6, 0.004], [0.6, -0.6, 0.004], [0.6, 0.6, 0.004], [-0.6, 0.6, 0.004]]), 0, (0.8, 0.8, 0.8)
             )
             fittings.thing("tree pit", pit.mesh(), ("soil",), (float(x), y, _WALK), semantic="ground")
-    planting.items[:] = [replace(item, collide=True) for item in planting.items]
-    return planting.joined(fittings.joined(scene, looks=False), looks=False)
+    hit = planting.solid()
+    street = fittings.joined(scene, looks=False)
+    return planting.joined(replace(street, instances=street.instances + hit))
 
 
 def _people(scene: Scene, plan: _Plan, rng: np.random.Generator) -> Scene:

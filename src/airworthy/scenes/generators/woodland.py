@@ -101,8 +101,7 @@ def woodland(index: int, seed: int) -> Scene:
     apart = 3.6 + 2.0 * rng.random()
     trees = _trees(planting, relief, rng, kinds, season, apart, ends)
     _hard(planting, relief, rng, half, ends)
-    hit = tuple(replace(item, collide=True) for item in planting.items)
-    planting.items.clear()
+    hit = planting.solid()
     _soft(planting, relief, rng, half)
     heights = relief(ends) + 2.5
     start, goal = ((float(x), float(y), float(z)) for (x, y), z in zip(ends, heights, strict=True))

@@ -16,15 +16,18 @@ from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh
 from airworthy.scenes.generators.seeding import generator
+from airworthy.scenes.vegetation.cache import kept_mesh
 from airworthy.scenes.vegetation.growth import Stems, grown
 from airworthy.scenes.vegetation.kinds import Season, TreeKind, tree_kind
 
-__all__ = ["BARK", "LEAVES", "TreeForm", "tree_mesh"]
+__all__ = ["BARK", "LEAVES", "TreeForm", "crown_mesh", "tree_mesh", "trunk_mesh"]
 
 BARK, LEAVES = 0, 1
 """Numbers of the materials of a tree's faces."""
-_SIDES = (24, 7, 4, 3)
-"""Of the tubes around stems by level."""
+_SIDES = {2: (24, 7, 4, 3), 1: (24, 5, 3, 3), 0: (24, 3, 3, 3)}
+"""Of the tubes around stems by detail and level."""
+_STEPS = {2: (1, 1, 1, 1), 1: (1, 2, 2, 2), 0: (1, 3, 3, 3)}
+"""Of every how many points of a stem one bears a ring, alike."""
 _BARK_TILE = 0.9
 """Of the bark's maps [m]."""
 _BENT = 0.75
@@ -52,7 +55,7 @@ class TreeForm:
     bare: float | None = None
     """Share of the height without branches; None: as a tree in the open."""
     detail: int = 2
-    """2: for a look from near; 1: fewer leaves, half as large again, no twigs; 0: a tenth, for what is far."""
+    """2: for a look from near; 1: fewer leaves, larger by three quarters, no twigs; 0: a tenth, for what is far."""
 
     def __post_init__(self) -> None:
         if not (0.1 <= self.age <= 1.2 and self.detail in (0, 1, 2) and (self.bare is None or 0.0 <= self.bare < 0.95)):
@@ -62,29 +65,47 @@ class TreeForm:
             )
 
 
-_DETAILS = {2: (3, 1.0, 1.0), 1: (2, 0.40, 1.5), 0: (1, 0.10, 2.9)}
+_DETAILS = {2: (3, 1.0, 1.0), 1: (2, 0.30, 1.75), 0: (1, 0.10, 2.9)}
 """By detail: levels of branches that are drawn, share of the leaves, and how much larger these are."""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def tree_mesh(form: TreeForm) -> Mesh:
     """Return the mesh of a tree, its foot at the origin, z up [m]; faces have the material BARK or LEAVES.
 
-    A function of the form alone; the last 64 are kept.
+    A function of the form alone; the last 512 are kept.
 
     Raises:
         UnknownNameError: There is no such kind.
     """
+    return _joined(_parts(form))
+
+
+@lru_cache(maxsize=512)
+def trunk_mesh(form: TreeForm) -> Mesh:
+    """Return the trunk of a tree alone: its bounds are narrow, so that rays under the crown do not ask the tree."""
+    return kept_mesh(f"trunk {form}", lambda: _joined(_parts(form)[:1]))
+
+
+@lru_cache(maxsize=512)
+def crown_mesh(form: TreeForm) -> Mesh:
+    """Return everything of a tree but its trunk."""
+    return kept_mesh(f"crown {form}", lambda: _joined(_parts(form)[1:]))
+
+
+def _parts(form: TreeForm) -> list[_Part]:
+    """Return the trunk, branches by level, and leaves."""
     kind = tree_kind(form.kind)
     stems = grown(kind, generator("tree", form.kind, form.seed), form.bare)
     stems = [Stems(s.points * form.age, s.radius * form.age, s.length * form.age) for s in stems]
     levels, share, larger = _DETAILS[form.detail]
-    parts = [_tubes(s, _SIDES[min(k, 3)], k == 0) for k, s in enumerate(stems[: levels + 1])]
+    sides, steps = _SIDES[form.detail], _STEPS[form.detail]
+    parts = [_tubes(_thinned(s, steps[k]), sides[k], k == 0) for k, s in enumerate(stems[: levels + 1])]
     color = kind.leaf_color(form.season)
     if color is not None:
         rng = generator("leaves", form.kind, form.seed, form.season, form.detail)
         parts.append(_leaves(kind, stems[-1], color, share * min(form.age, 1.0) ** 1.2, larger, form.season, rng))
-    return _joined(parts)
+    return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +133,13 @@ def _joined(parts: list[_Part]) -> Mesh:
 
 
 # ---- Bark -------------------------------------------------------------------------------------------------------------------
+
+
+def _thinned(stems: Stems, step: int) -> Stems:
+    """Return the same stems with every so many of their points, the last one always."""
+    count = stems.points.shape[1]
+    kept = np.unique(np.append(np.arange(0, count, step), count - 1))
+    return stems if step == 1 else Stems(stems.points[:, kept], stems.radius[:, kept], stems.length)
 
 
 def _tubes(stems: Stems, sides: int, trunk: bool) -> _Part:

@@ -6,6 +6,7 @@ of their vertices, as those of trees (`tree.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +15,7 @@ from airworthy.core.arrays import Array, ArrayInt
 from airworthy.geometry import Mesh
 from airworthy.scenes.generators.seeding import generator
 
-__all__ = ["fallen_trunk", "fern", "grass_tuft", "hedge_panel", "litter", "stone"]
+__all__ = ["fallen_trunk", "fern", "grass_tuft", "hedge_panel", "litter", "patch", "stone"]
 
 _GREENS = np.array([[0.060, 0.105, 0.020], [0.085, 0.135, 0.028], [0.110, 0.140, 0.040]])
 _BROWNS = np.array([[0.16, 0.095, 0.045], [0.24, 0.15, 0.070], [0.10, 0.060, 0.035], [0.30, 0.21, 0.11]])
@@ -136,6 +137,31 @@ def litter(seed: int, radius: float = 0.8, leaves: int = 170, twigs: int = 6, hi
     color = _BROWNS[rng.integers(0, 4, count)] * np.exp(rng.normal(0.0, 0.22, (count, 1)))
     color[leaves:] = 0.45 * _BROWNS[2]
     return _mesh(points.reshape(-1, 3), faces, np.repeat(face, 4, axis=0), np.repeat(color, 4, axis=0))
+
+
+def patch(seed: int, radius: float, apart: float, plants: Sequence[Mesh]) -> Mesh:
+    """Return a patch of ground with plants, each turned about by chance, in one mesh: one thing to ask instead of dozens.
+
+    Args:
+        seed: Of its chance.
+        radius: Of the patch [m].
+        apart: Between neighbours, about [m].
+        plants: What stands there, in turns by chance.
+    """
+    rng = generator("patch", seed, radius, apart, len(plants))
+    rows = int(radius / apart)
+    cells = np.stack(np.meshgrid(np.arange(-rows, rows + 1), np.arange(-rows, rows + 1)), -1).reshape(-1, 2)
+    places = (cells + 0.7 * (rng.random(cells.shape) - 0.5)) * apart
+    places = places[np.hypot(*places.T) <= radius]
+    parts, first = [], 0
+    for x, y in places:
+        plant, yaw = plants[int(rng.random() * len(plants))], 2.0 * np.pi * rng.random()
+        turn = np.array([[np.cos(yaw), np.sin(yaw), 0.0], [-np.sin(yaw), np.cos(yaw), 0.0], [0.0, 0.0, 1.0]])
+        assert plant.normals is not None
+        parts.append((plant.vertices @ turn + [x, y, 0.0], plant.faces + first, plant.normals @ turn, plant.colors, plant.uv))
+        first += len(plant.vertices)
+    points, faces, normals, colors, uv = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Mesh(points, faces, _unit(normals), uv, colors)
 
 
 @lru_cache(maxsize=32)
