@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from airworthy.scenes.sky import SkyVariation, sky_at, sky_sun, under_sky, varied, weather_named
     from airworthy.scenes.splats import EditBox, Splats, brightened, cropped, merged, read_splats, transformed, write_splats
     from airworthy.scenes.splats.placing import add_splat_actor, add_splats, standing, stood, with_surface
+    from airworthy.scenes.vegetation.variety import LookVariety, other_look
     from airworthy.scenes.viewpoints import look_at, scene_digest
 else:
     # fmt: off
@@ -63,11 +64,11 @@ else:
 
 __all__ = [
     "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "Decal", "EditBox",
-    "GateFrame", "Haze", "Instance", "Material", "MaterialRecipe", "PointLight", "Pose", "Rain", "Region", "Scene",
+    "GateFrame", "Haze", "Instance", "LookVariety", "Material", "MaterialRecipe", "PointLight", "Pose", "Rain", "Region", "Scene",
     "SceneBatch", "SkeletonRecording", "Sky", "SkyVariation", "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture",
     "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "card", "check_scene", "cropped",
     "export_scene", "findings", "is_unknown_solid", "look_at", "material_maps", "material_names", "material_recipe",
-    "merged", "person", "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats",
+    "merged", "other_look", "person", "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats",
     "recorded_person", "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators",
     "scene_names", "scene_with_materials", "skinned_actor", "sky_at", "sky_sun", "standing", "stood", "transformed",
     "under_sky", "varied", "walk_path", "weather_named", "with_level", "with_material", "with_surface", "with_unknown",
