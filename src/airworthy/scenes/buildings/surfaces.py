@@ -11,7 +11,7 @@ from airworthy.core.files import packaged_toml
 from airworthy.geometry import Shape
 from airworthy.scenes.buildings.panes import pane_materials
 from airworthy.scenes.materials.library import MaterialRecipe, material_recipe, with_material
-from airworthy.scenes.record import Instance, Material, Quaternion, Scene, Texture, Vector3
+from airworthy.scenes.record import Decal, Instance, Material, Quaternion, Scene, Texture, Vector3
 
 __all__ = ["Fittings", "surface_recipe"]
 
@@ -27,8 +27,8 @@ _PAINTS: dict[str, Material] = {
     "clear glass": Material((0.93, 0.96, 0.94, 1.0), roughness=0.02, transmission=0.9, ior=1.5),
     "skylight": Material((0.94, 0.95, 0.90, 1.0), roughness=0.2, transmission=0.72, ior=1.5),
     "galvanised": Material((1.0, 1.0, 1.0, 1.0), metallic=0.5, roughness=0.66),
-    "film": Material((1.0, 1.0, 1.0, 1.0), roughness=0.22),
-    "lamp tube": Material((0.9, 0.9, 0.9, 1.0), roughness=0.4, emissive=(5.5, 5.4, 5.0)),
+    "film": Material((1.0, 1.0, 1.0, 1.0), roughness=0.42),
+    "lamp tube": Material((0.9, 0.9, 0.9, 1.0), roughness=0.4, emissive=(2.4, 2.35, 2.2)),
 }
 
 
@@ -45,7 +45,7 @@ def surface_recipe(name: str) -> MaterialRecipe:
     """
     if name not in _table():
         raise unknown_name("surface", name, _table())
-    row = dict(_table()[name])
+    row = {key: value for key, value in _row(name).items() if key != "decals"}
     base = material_recipe(row.pop("recipe"))
     for key in ("numbers", "colors"):
         row[key] = {**getattr(base, key), **row.get(key, {})}
@@ -56,6 +56,18 @@ def surface_recipe(name: str) -> MaterialRecipe:
     # Another stone in the same pattern may be paler than the recipe's own may be.
     row["albedo_range"] = (min(low, albedo), max(high, albedo))
     return replace(base, **row)
+
+
+def _row(name: str) -> dict[str, Any]:
+    """Return what the table says of a surface, and, where it is like another, of that."""
+    row = dict(_table()[name])
+    other = row.pop("like", "")
+    return {**_row(other), **row} if other else row
+
+
+def _decals(name: str) -> list[Decal]:
+    """Return what is laid on every tile of a surface: in the table name, where its middle is [m], side [m]."""
+    return [Decal(str(one[0]), (float(one[1]), float(one[2])), float(one[3])) for one in _row(name).get("decals", [])]
 
 
 @dataclass
@@ -85,7 +97,7 @@ class Fittings:
             self.materials[name] = materials[name]
             self.textures |= {key: value for key, value in textures.items() if key.partition("/")[0] == name}
             return name
-        made = with_material(Scene(""), surface_recipe(name), name, self.map_size)
+        made = with_material(Scene(""), surface_recipe(name), name, self.map_size, _decals(name))
         material = made.materials[name]
         if material.alpha_cutoff > 0.0:
             # Laid on cards that lie within its outline: no hole has to be looked through.

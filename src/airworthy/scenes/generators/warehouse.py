@@ -46,7 +46,7 @@ _LAMP_HEIGHT = 6.35
 _LAMP_STEP = 9.0
 _LAMP_RANGE = 10.5
 _LAMP_COLOR = (1.0, 0.955, 0.87)
-_LAMP_INTENSITY = 80.0
+_LAMP_INTENSITY = 130.0
 _SUN = (0.60, 0.42)
 """Elevation and azimuth [rad]: it shines into the docks."""
 _INSIDE = 0.8
@@ -310,12 +310,15 @@ def _people(scene: Scene, hall: _Hall, rng: np.random.Generator) -> Scene:
 # ---- Walls, roof, floor -----------------------------------------------------------------------------------------------------
 
 
-def _shaded(hall: _Hall, name: str, patches: PatchMesh, semantic: str, inside: bool = True) -> None:
-    """Stand a part of the shell, with the shade of racks and machines."""
+def _shaded(hall: _Hall, name: str, patches: PatchMesh, semantic: str, inside: bool = True, turn: float = 0.0) -> None:
+    """Stand a part of the shell, turned about z, with the shade of racks and machines."""
     points, normals = patches.surface()
+    c, s = math.cos(turn), math.sin(turn)
+    spin = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
     low, high = np.array([b[0] for b in hall.blocks]), np.array([b[1] for b in hall.blocks])
-    shares = open_shares(points, normals, low, high) * _INSIDE if inside else np.ones(len(points))
-    hall.fittings.thing(f"hall/{name}", patches.mesh(shares), HALL_SURFACES, semantic=semantic)
+    shares = open_shares(points @ spin.T, normals @ spin.T, low, high) * _INSIDE if inside else np.ones(len(points))
+    attitude = (0.0, 0.0, math.sin(0.5 * turn), math.cos(0.5 * turn))
+    hall.fittings.thing(f"hall/{name}", patches.mesh(shares), HALL_SURFACES, attitude=attitude, semantic=semantic)
 
 
 def _walls(hall: _Hall) -> None:
@@ -340,7 +343,7 @@ def _walls(hall: _Hall) -> None:
         "back": (HallWall((-lx, ly), (0.0, -1.0), 2.0 * ly, (Hole(6.0, 18.0, 4.45, 5.75, True),)), gable),
     }
     for name, (wall, tops) in walls.items():
-        _shaded(hall, f"wall/{name}", shell.wall_patches(wall, measures, tops), "wall")
+        _shaded(hall, f"wall/{name}", shell.wall_patches(wall, measures, tops, rng), "wall")
     for number, center in enumerate(_GATES):
         hall.put(f"gate/{number + 1}{' open' if number == 1 else ''}", lx, center, 0.0, -0.5 * math.pi, "wall")
     for x, y, turn in ((lx - 0.12, 7.6, -0.5 * math.pi), (-lx + 0.12, -1.2, 0.5 * math.pi)):
@@ -396,7 +399,8 @@ def _floor(hall: _Hall) -> None:
     """Lay the floor with its lanes, and the yard outside."""
     measures = hall.measures
     lx, first, last = measures.half_length, hall.first, hall.last
-    patches = shell.floor_patches(measures)
+    patches = PatchMesh()
+    _shaded(hall, "floor", shell.floor_patches(measures, hall.rng), "ground", turn=-0.5 * math.pi)
 
     def rect(x0: float, y0: float, x1: float, y1: float) -> tuple[float, float, float, float]:
         low, high = sorted((hall.side * y0, hall.side * y1))
@@ -422,6 +426,6 @@ def _floor(hall: _Hall) -> None:
     for x in (-0.78 * lx - 0.3, -0.78 * lx + 18.2):
         shell.line(patches, rect(x, 4.9, x + 0.1, 11.2), _YELLOW)
     shell.line(patches, rect(-0.78 * lx - 0.3, 4.9, -0.78 * lx + 18.3, 5.0), _YELLOW)
-    _shaded(hall, "floor", patches, "ground")
+    _shaded(hall, "markings", patches, "ground")
     _shaded(hall, "yard", shell.yard_patches(measures), "ground", inside=False)
     _shaded(hall, "containers", shell.yard_things(measures), "object", inside=False)

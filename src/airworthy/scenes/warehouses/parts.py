@@ -33,10 +33,15 @@ HALL_SURFACES = (
     "skylight",
     "asphalt",
     "paint",
+    "floor_braked",
+    "floor_turned",
+    "floor_stained",
+    "coated_washed",
+    "coated_rusty",
 )
 """Materials of things in a hall, in the order of their faces' numbers."""
 COATED, PAINT, MATT, METAL, LACQUER, CARD, WOOD, FILM, LABELS, GLOW, HAZARD, GLASS, TREAD = range(13)
-FLOOR, BRICK, CONCRETE, PANE, SKYLIGHT, ASPHALT, LINE = range(13, len(HALL_SURFACES))
+FLOOR, BRICK, CONCRETE, PANE, SKYLIGHT, ASPHALT, LINE, BRAKED, TURNED, STAINED, WASHED, RUSTY = range(13, len(HALL_SURFACES))
 
 Color3 = tuple[float, float, float]
 LABEL_ROWS = 16

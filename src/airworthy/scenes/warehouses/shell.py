@@ -6,6 +6,7 @@ Frames: the world's; the floor at z = 0, the ridge along x at y = 0.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from airworthy.core.arrays import Array
 from airworthy.scenes.buildings.patches import PatchMesh
 from airworthy.scenes.warehouses.parts import (
     ASPHALT,
+    BRAKED,
     BRICK,
     COATED,
     CONCRETE,
@@ -23,7 +25,11 @@ from airworthy.scenes.warehouses.parts import (
     LINE,
     PAINT,
     PANE,
+    RUSTY,
     SKYLIGHT,
+    STAINED,
+    TURNED,
+    WASHED,
     Color3,
 )
 
@@ -36,6 +42,8 @@ _PLINTH = 1.2
 """Height of the plinth [m]."""
 _CELL = 1.6
 """Of walls and floor whose shade may change [m]."""
+_FLOOR_TILE, _WALL_TILE = 4.0, 3.0
+"""Of the materials of floor and sheet [m], as in `surfaces.toml`."""
 _LIFT = 0.004
 """What is painted on the floor lies this much higher [m]."""
 
@@ -115,13 +123,16 @@ class HallWall:
         patches.box(np.minimum(a, b).tolist(), np.maximum(a, b).tolist(), slot, color)
 
 
-def wall_patches(wall: HallWall, measures: HallMeasures, tops: Sequence[tuple[float, float]]) -> PatchMesh:
+def wall_patches(
+    wall: HallWall, measures: HallMeasures, tops: Sequence[tuple[float, float]], rng: np.random.Generator
+) -> PatchMesh:
     """Return a wall with its holes, panes in some of them with bars, and a sill.
 
     Args:
         wall: Where.
         measures: Of the hall.
         tops: Points (u, v) of its upper edge, along it.
+        rng: Draws where water has run down the sheet.
     """
     patches = PatchMesh()
     top_u, top_v = np.array(tops).T
@@ -137,8 +148,13 @@ def wall_patches(wall: HallWall, measures: HallMeasures, tops: Sequence[tuple[fl
             wall.at(hole.u1, _PLINTH, 0.12),
         ]
         patches.quad(corners, CONCRETE, (0.8, 0.8, 0.8))
-    for a, b, c, d in _cells(wall, _PLINTH, lowest):
-        _ribs(patches, wall, (a, b), (c, c), (d, d), measures.sheet)
+    kinds: dict[tuple[int, int], int] = {}
+    for a, b, c, d in _cells(wall, _PLINTH, lowest, _WALL_TILE):
+        middle = wall.at(0.5 * (a + b), 0.5 * (c + d))
+        key = int(np.floor(middle[0 if wall.along[0] else 1] / _WALL_TILE)), int(np.floor(middle[2] / _WALL_TILE))
+        if key not in kinds:
+            kinds[key] = (COATED, COATED, COATED, WASHED, RUSTY)[int(rng.random() * 5)]
+        _ribs(patches, wall, (a, b), (c, c), (d, d), measures.sheet, kinds[key])
     if float(top_v.max()) > lowest + 1e-6:
         marks = np.arange(0.0, wall.length + 1e-6, _RIB * 4.0)
         for a, b in itertools.pairwise([*marks[:-1], wall.length]):
@@ -152,15 +168,19 @@ def wall_patches(wall: HallWall, measures: HallMeasures, tops: Sequence[tuple[fl
 
 def _edges(low: float, high: float, marks: Sequence[float]) -> Array:
     """Return where a stretch is cut: at marks, and into cells in between."""
-    inner = sorted({low, high, *(m for m in marks if low < m < high)})
+    inner = sorted({low, high, *(float(m) for m in marks if low + 1e-6 < m < high - 1e-6)})
+    inner = [a for a, b in itertools.pairwise([*inner, math.inf]) if b - a > 1e-6]
     cut = [np.linspace(a, b, max(int(np.ceil((b - a) / _CELL)), 1) + 1)[:-1] for a, b in itertools.pairwise(inner)]
     return np.array([*np.concatenate(cut), high])
 
 
-def _cells(wall: HallWall, low: float, high: float) -> list[tuple[float, float, float, float]]:
-    """Return cells (u0, u1, v0, v1) of a band of a wall that lie in no hole."""
-    u = _edges(0.0, wall.length, [m for h in wall.holes for m in (h.u0, h.u1)])
-    v = _edges(low, high, [m for h in wall.holes for m in (h.v0, h.v1)])
+def _cells(wall: HallWall, low: float, high: float, tile: float = 0.0) -> list[tuple[float, float, float, float]]:
+    """Return cells (u0, u1, v0, v1) of a band of a wall that lie in no hole, cut where tiles of the world end, if any."""
+    along = 0 if wall.along[0] else 1
+    first, way = wall.start[along], wall.along[along]
+    tiles = np.arange(-30, 31) * tile
+    u = _edges(0.0, wall.length, [*(m for h in wall.holes for m in (h.u0, h.u1)), *((tiles - first) * way if tile else ())])
+    v = _edges(low, high, [*(m for h in wall.holes for m in (h.v0, h.v1)), *(tiles if tile else ())])
     found = []
     for a, b in itertools.pairwise(u):
         for c, d in itertools.pairwise(v):
@@ -187,6 +207,7 @@ def _ribs(
     low: tuple[float, float],
     high: tuple[float, float],
     color: Color3,
+    slot: int = COATED,
 ) -> None:
     """Add trapezoid sheet; `low` and `high` at both ends."""
     first, last = int(np.floor(u[0] / _RIB)), int(np.ceil(u[1] / _RIB))
@@ -208,7 +229,7 @@ def _ribs(
             wall.at(ends[0], z1[0], deep[k]),
             wall.at(ends[1], z1[1], deep[k + 1]),
         ]
-        patches.quad(corners, COATED, color)
+        patches.quad(corners, slot, color)
 
 
 def _window(patches: PatchMesh, wall: HallWall, hole: Hole) -> None:
@@ -296,12 +317,32 @@ def _area(patches: PatchMesh, rect: tuple[float, float, float, float], slot: int
     patches.add(grid, faces, np.repeat([[0.0, 0.0, 1.0]], len(grid), 0), slot)
 
 
-def floor_patches(measures: HallMeasures) -> PatchMesh:
-    """Return the floor without what is painted on it."""
+def floor_patches(measures: HallMeasures, rng: np.random.Generator) -> PatchMesh:
+    """Return the floor without what is painted on it, in a frame that is turned: its y is the hall's x, its x the hall's -y.
+
+    Marks of tyres, which are part of some of its material's tiles, lie along y there.
+
+    Args:
+        measures: Of the hall.
+        rng: Draws what lies on each tile.
+    """
     patches = PatchMesh()
     lx, ly = measures.half_length, measures.half_width
-    _area(patches, (-lx, -ly, lx + 0.25, ly), FLOOR, 0.0, 0.8)
+    kinds = {}
+    x, y = (_tiled(low, high, _FLOOR_TILE / 5.0) for low, high in ((-ly, ly), (-lx, lx + 0.25)))
+    for x0, x1 in itertools.pairwise(x):
+        for y0, y1 in itertools.pairwise(y):
+            key = int(np.floor(0.5 * (x0 + x1) / _FLOOR_TILE)), int(np.floor(0.5 * (y0 + y1) / _FLOOR_TILE))
+            if key not in kinds:
+                kinds[key] = (FLOOR, FLOOR, BRAKED, TURNED, STAINED)[int(rng.random() * 5)]
+            patches.quad([[x0, y0, 0.0], [x1, y0, 0.0], [x1, y1, 0.0], [x0, y1, 0.0]], kinds[key])
     return patches
+
+
+def _tiled(low: float, high: float, cell: float) -> Array:
+    """Return the ends of cells of a stretch, at multiples of the cell's length."""
+    inner = cell * np.arange(np.floor(low / cell) + 1, np.ceil(high / cell))
+    return np.array([low, *inner[(inner > low + 1e-6) & (inner < high - 1e-6)], high])
 
 
 def line(patches: PatchMesh, rect: tuple[float, float, float, float], color: Color3) -> None:
