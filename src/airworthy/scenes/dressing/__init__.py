@@ -13,8 +13,8 @@ __all__ = ["dressed", "has_dress"]
 
 DRESSES = ("forest", "urban")
 """Generators whose places have a dress."""
-_HAZE = 0.0012
-"""Of the air [1/m]: a contrast is halved after 580 m. Haze glows in shade as in the sun: more of it looks wrong."""
+_HAZE = {"forest": 0.0003, "urban": 0.0012}
+"""Of the air [1/m]: a contrast is halved after 2,300 and 580 m. Haze glows in shade as in the sun: more of it pales a wood."""
 
 
 def has_dress(scene: Scene) -> bool:
@@ -45,7 +45,7 @@ def dressed(scene: Scene, season: Season = "summer", sky: str = "noon", look: in
     if not sky:
         return made
     weather = weather_named(sky)
-    air = replace(weather.haze, density=_HAZE, height=60.0) if weather.haze.density == 0.0 else weather.haze
+    air = replace(weather.haze, density=_HAZE[scene.name.partition(":")[0]], height=60.0) if weather.haze.density == 0.0 else weather.haze
     return under_sky(made, weather.sky, air, weather.rain)
 
 
