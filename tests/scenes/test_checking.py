@@ -93,6 +93,15 @@ def test_every_fault_is_named(change: dict, says: str) -> None:
     assert all("\n" not in item for item in found)
 
 
+def test_parts_of_one_thing_share_a_number_and_a_place() -> None:
+    one = replace(SOUND.instances[0], instance_id=7)
+    shadow = replace(one, shadow="only")
+    assert not [item for item in findings(replace(SOUND, instances=(one, shadow))) if item.fatal]
+    x, y, z = one.position
+    away = replace(shadow, position=(x + 1.0, y, z))
+    assert any("the number 7" in item for item in findings(replace(SOUND, instances=(one, away))))
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

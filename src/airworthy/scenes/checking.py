@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -286,8 +286,22 @@ def _tables() -> tuple[Any, Any]:
     return ShapeTable(), MaterialTable()
 
 
+def _parts(instances: Iterable[Instance]) -> Counter[int]:
+    """Count further parts of things by number: unlike instances in one place, as trunk and crowns of a tree."""
+    groups: dict[int, list[Instance]] = {}
+    for item in instances:
+        groups.setdefault(item.instance_id, []).append(item)
+    places = {
+        number: {(item.position, item.attitude, item.scale, item.semantic) for item in group}
+        for number, group in groups.items()
+    }
+    unlike = {number: len({(item.shape, item.shadow, item.footprint) for item in group}) for number, group in groups.items()}
+    return Counter({n: len(group) - 1 for n, group in groups.items() if len(places[n]) == 1 and unlike[n] == len(group)})
+
+
 def _number_problems(scene: Scene) -> Iterator[str]:
     given = Counter(item.instance_id for item in scene.instances if item.instance_id)
+    given.subtract(_parts(item for item in scene.instances if given[item.instance_id] > 1))
     for actor in scene.actors:
         given.update({part.instance_id for part in actor.parts if part.instance_id})
     for number, count in given.items():

@@ -45,7 +45,11 @@ def dressed(scene: Scene, season: Season = "summer", sky: str = "noon", look: in
     if not sky:
         return made
     weather = weather_named(sky)
-    air = replace(weather.haze, density=_HAZE[scene.name.partition(":")[0]], height=60.0) if weather.haze.density == 0.0 else weather.haze
+    air = (
+        replace(weather.haze, density=_HAZE[scene.name.partition(":")[0]], height=60.0)
+        if weather.haze.density == 0.0
+        else weather.haze
+    )
     return under_sky(made, weather.sky, air, weather.rain)
 
 

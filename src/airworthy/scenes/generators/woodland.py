@@ -19,6 +19,8 @@ from airworthy.scenes.vegetation.undergrowth import fallen_trunk, fern, grass_tu
 
 __all__ = ["Relief", "woodland"]
 
+HAZE = 0.0004
+"""Of the air [1/m]: a contrast is halved after 1.7 km. Haze glows in shade as in the sun: more of it pales a wood."""
 _HALF = (40.0, 30.0)
 """Of the bounds along x and y [m]."""
 _CEILING = 12.0
@@ -117,7 +119,7 @@ def woodland(index: int, seed: int) -> Scene:
         facts={"trees": float(trees), "least_spacing_m": apart},
     )
     weather = weather_named("noon")
-    return under_sky(planting.joined(scene), weather.sky, Haze(0.0015, 40.0, lowest))
+    return under_sky(planting.joined(scene), weather.sky, Haze(HAZE, 40.0, lowest))
 
 
 def _grid(half: Array) -> Array:
