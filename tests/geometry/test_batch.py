@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -329,3 +330,23 @@ def test_many_layouts_are_built_by_one_launch_with_the_bits_of_single_ones(monke
         alone = clearance(GeometryBatch(shapes, [layouts[k]]), points[env == k], 0)
         for name in ("distance", "point", "normal", "instance"):
             np.testing.assert_array_equal(getattr(found, name)[env == k], getattr(alone, name))
+
+
+def test_a_layout_that_gets_shadows_gets_room_for_its_three_trees() -> None:
+    """Things that cast none and shadows alone part the top level; eyes meet the same as when only what they see is there."""
+    plain = Placement.of(0, position=[[3.0 * k, 0.0, 0.0] for k in range(5)])
+    shadow = np.array([0, 1, 2, 1, 2], np.int32)
+    batch = GeometryBatch([Sphere(1.0)], [plain, plain])
+    table = RayTable(np.array([[[1.0, 0.0, 0.0]]]))
+
+    def seen(env: int, x: float) -> int:
+        return int(cast(batch, table, [[x, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]], [env], ("instance",))["instance"][0, 0, 0])
+
+    assert [seen(0, x) for x in (-3.0, 1.5, 4.5, 7.5, 10.5)] == [0, 1, 2, 3, 4]
+    batch.set_layout(0, replace(plain, shadow=shadow))
+    assert [seen(0, x) for x in (-3.0, 1.5, 4.5, 7.5, 10.5)] == [0, 1, 3, 3, -1]
+    assert [seen(1, x) for x in (-3.0, 1.5, 4.5, 7.5, 10.5)] == [0, 1, 2, 3, 4]
+    batch.set_layout(0, replace(plain, shadow=np.full(5, 2, np.int32)))
+    assert seen(0, -3.0) == -1
+    batch.set_layout(0, plain)
+    assert seen(0, 4.5) == 2

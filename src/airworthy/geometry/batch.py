@@ -38,6 +38,11 @@ def fill_instances(rows: NDArray[np.void], placement: Placement, active: ArrayBo
     rows["footprint"] = footprint_bits(np.asarray(placement.footprint))
 
 
+def _has_shadows(placement: Placement) -> bool:
+    """Tell whether some instance casts no shadow, or is a shadow alone: the top level is three trees then."""
+    return bool(np.any(placement.shadow))
+
+
 def footprint_bits(footprint: Array) -> NDArray[np.uint32]:
     """Return pairs of widths (n, 2) as words (n,): the upper halves of both as single floats, the first in the lower half.
 
@@ -121,11 +126,13 @@ class GeometryBatch:
         self._layout_rows = np.zeros(self.layout_count, LAYOUT)
         first = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int32)
         # A tree of n leaves has less than 2 n nodes, three under two more nodes less than 2 n + 4: node spans follow from
-        # instance spans.
-        self._layout_rows["first"], self._layout_rows["root"] = first[:-1], 2 * first[:-1] + 4 * np.arange(len(capacity)) + 1
+        # instance spans, and from whether things are sorted by their shadows.
+        self._sorted = np.array([_has_shadows(p) for p in self._placements])
+        more = np.concatenate([[0], np.cumsum(4 * self._sorted)])
+        self._layout_rows["first"], self._layout_rows["root"] = first[:-1], 2 * first[:-1] + more[:-1] + 1
         self._layout_rows["capacity"] = capacity
         self._layout_instances = np.zeros(first[-1], INSTANCE)
-        self._layout_nodes = on_cache_line(np.zeros(2 * first[-1] + 4 * len(capacity), NODE))
+        self._layout_nodes = on_cache_line(np.zeros(2 * first[-1] + more[-1], NODE))
         self._stale_layouts = set(range(self.layout_count))
         self.dynamic_start = int(max(capacity))
         """Instance number of an environment's first dynamic instance: as many instances as the largest layout has room for."""
@@ -158,7 +165,7 @@ class GeometryBatch:
         self._placements[index] = self._checked(placement)
         self._active[index] = np.ones(len(placement), bool)
         # Only growth moves the other layouts; what fits is written over what was there.
-        if len(placement) > self._layout_rows["capacity"][index]:
+        if len(placement) > self._layout_rows["capacity"][index] or _has_shadows(placement) > self._sorted[index]:
             self._make_layouts()
             self._stale |= {"batch_numbers"}
             self.version += 1
