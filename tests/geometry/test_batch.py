@@ -220,6 +220,16 @@ def test_a_replaced_layout_is_as_if_it_had_always_been_there(count: int) -> None
     assert same(met, mine)
 
 
+def test_a_layout_with_shadows_of_their_own_takes_the_place_of_one_without() -> None:
+    """Its tree has three parts, for which the old one kept no room."""
+    geometry, other = batch(), crowd(99, len(LAYOUTS[1]))
+    kinds = replace(other, shadow=np.arange(len(other), dtype=np.int32) % 3)
+    images(geometry)
+    geometry.set_layout(1, kinds)
+    theirs = images(GeometryBatch(SHAPES, [LAYOUTS[0], kinds, LAYOUTS[2]], ENV_LAYOUT, TEAMS))
+    assert same({n: v for n, v in theirs.items() if n != "instance"}, images(geometry))
+
+
 def test_instances_switched_off_and_environments_that_use_another_layout() -> None:
     geometry = batch()
     first = images(geometry)

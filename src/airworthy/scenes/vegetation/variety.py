@@ -9,7 +9,7 @@ from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.generators.seeding import checked, generator
 from airworthy.scenes.record import Scene
 from airworthy.scenes.sky.weather import DEFAULT_VARIATION, SkyVariation, varied
-from airworthy.scenes.vegetation.kinds import Season
+from airworthy.scenes.vegetation.kinds import SEASONS, Season
 
 __all__ = ["LookVariety", "other_look"]
 
@@ -19,7 +19,7 @@ class LookVariety:
     """What differs from one look of a place to the next.
 
     Raises:
-        AirworthyError: There is no season to choose from.
+        AirworthyError: There is no season to choose from, or an unknown one.
     """
 
     sky: SkyVariation | None = DEFAULT_VARIATION
@@ -32,8 +32,11 @@ class LookVariety:
     """Of plants; each has its own leaves in memory."""
 
     def __post_init__(self) -> None:
-        if not self.seasons:
-            raise AirworthyError("A variety of looks got no season; name at least one, as 'summer'.")
+        seasons = self.seasons
+        if not isinstance(seasons, tuple | list) or not seasons or any(season not in SEASONS for season in seasons):
+            raise AirworthyError(
+                f"Seasons of a variety of looks are {str(seasons)[:50]!r}, not some of {', '.join(SEASONS)}, as a tuple."
+            )
 
 
 DEFAULT_VARIETY = LookVariety()
