@@ -90,7 +90,7 @@ def test_looks_of_a_place_differ_share_their_meshes_and_are_hit_alike() -> None:
     assert first.materials != other.materials
     kept = other_look(BARE, 0, 3, LookVariety(sky=None, plants=False))
     assert (kept.looks, kept.sky, kept.lights) == (BARE.looks, BARE.sky, BARE.lights)
-    with pytest.raises(AirworthyError, match="season"):
+    with pytest.raises(AirworthyError, match="Seasons"):
         LookVariety(seasons=())
 
 
