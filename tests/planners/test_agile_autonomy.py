@@ -193,6 +193,9 @@ def test_a_blind_student_sees_nothing() -> None:
     sees, blind = (Student(StudentContract(blind=flag), random_weights()) for flag in (False, True))
     assert not np.array_equal(sees(images, state)[1][0], sees(images, state)[1][1])
     np.testing.assert_array_equal(blind(images, state)[1][0], blind(images, state)[1][1])
+    # Nor in the mirror.
+    assert not np.array_equal(*sees.of_both_sides(images, state)[1])
+    np.testing.assert_array_equal(*blind.of_both_sides(images, state)[1])
 
 
 # ---- the choice among modes -----------------------------------------------------------------------------------------------

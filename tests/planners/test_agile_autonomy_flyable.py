@@ -87,6 +87,30 @@ def test_what_no_smoothing_makes_flyable_is_smoothed_most() -> None:
     np.testing.assert_allclose(paths._fitted(0, points, start)[:, 1], (by_points @ points + by_start @ start)[:, 1])
 
 
+def test_the_least_smoothing_that_suffices_is_taken() -> None:
+    given = mission("real_09")
+    assert given.vehicle is not None
+    room, paths = side_room(given.vehicle.thrust_to_weight)[0], FlyablePaths(given)
+    start = np.array([[-6.0, 0.0, 1.5], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    early = powers(np.linspace(0.05, 0.8, 16), 5, 2)
+    taken = []
+    for side in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4):
+        points = dodge(4.0, side)
+        sideways = [by_points @ points[:, 1] + by_start @ start[:, 1] for by_points, by_start in map(smoothed_fit, SMOOTHINGS)]
+        enough = [k for k, path in enumerate(sideways) if np.abs(early @ path).max() <= room]
+        least = enough[0] if enough else len(SMOOTHINGS) - 1
+        np.testing.assert_allclose(paths._fitted(0, points, start)[:, 1], sideways[least], atol=1e-9)
+        taken.append(least)
+    assert len(set(taken) & {1, 2, 3}) >= 2, taken
+
+
+def test_speed_of_what_cannot_hover_still_changes() -> None:
+    given = mission("real_09")
+    assert given.vehicle is not None
+    heavy = replace(given, vehicle=replace(given.vehicle, thrust_to_weight=np.array([0.9])))
+    assert FlyablePaths(heavy)._limit(0) == 1.0
+
+
 def test_along_the_way_nothing_is_smoothed() -> None:
     given = mission("real_09")
     paths, plain = FlyablePaths(given), RetimedPaths(given)

@@ -84,25 +84,28 @@ def test_what_turns_slowly_is_told_its_acceleration_earlier() -> None:
     np.testing.assert_allclose(found, [0.15, 0.1, 0.05], atol=0.025)
 
 
-def test_rotors_slower_than_those_that_flew_turn_later_and_longer() -> None:
+@pytest.mark.parametrize("name", ["real_12", "real_09"])
+def test_rotors_slower_than_those_that_flew_turn_later_and_longer(name: str) -> None:
     """With 1/30 s, as quick ones, limits are those that were found with it, to the bit; what is beyond it delays a turn's begin
     and its end."""
-    base, row = vehicle("real_12"), np.zeros((4, 3))
-    lags = (0.01, 1.0 / 30.0, 0.06, 0.1)
+    lags = (0.01, 1.0 / 30.0, 0.06, 0.1, 0.3)
+    base, row = vehicle(name), np.zeros((len(lags), 3))
     flown = [
         replace(base, rotors=tuple(replace(rotor, response=RotorResponse.first_order(lag)) for rotor in base.rotors))
         for lag in lags
     ]
     mission = Mission(
-        row, row + 5.0, np.full(4, 4.0), np.full(4, 6.0), row - 10.0, row + 10.0, np.arange(4), vehicle=Airframes.of(flown)
+        *(row, row + 5.0, np.full(len(lags), 4.0), np.full(len(lags), 6.0), row - 10.0, row + 10.0, np.arange(len(lags))),
+        vehicle=Airframes.of(flown),
     )
-    found, usual = limits_of(mission, KnownFreeSettings()), limits(("real_12",))
-    for name in ("acceleration", "jerk", "delay", "braking", "thrust", "least"):
-        assert (getattr(found, name)[:2] == getattr(usual, name)[0]).all(), name
+    found, usual = limits_of(mission, KnownFreeSettings()), limits((name,))
+    for limit in ("acceleration", "jerk", "delay", "braking", "thrust", "least"):
+        assert (getattr(found, limit)[:2] == getattr(usual, limit)[0]).all(), limit
     late = np.array(lags[2:]) - 1.0 / 30.0
     np.testing.assert_allclose(found.delay[2:] - found.delay[0], late)
     turn = found.acceleration / found.jerk
-    np.testing.assert_allclose(turn[2:] - turn[0], 2.0 * late)
+    # With 0.3 s jerk is at its least.
+    np.testing.assert_allclose(turn[2:4] - turn[0], 2.0 * late[:2])
     np.testing.assert_array_equal(found.acceleration, found.acceleration[0])
 
 

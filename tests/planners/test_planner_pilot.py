@@ -21,11 +21,13 @@ from airworthy.planners.common.tracking_backends import (
     INERTIA,
     LAG_SHARE,
     MASS,
+    Fused,
     So3State,
     backend,
     backend_names,
     so3_control,
     so3_gains,
+    so3_rows,
 )
 from airworthy.planners.common.tracking_faults import Alone
 from airworthy.planners.ego import EgoPlanner
@@ -139,6 +141,32 @@ def test_attitude_behind_slow_rotors_rings_no_more_than_the_published_vehicle() 
     assert not so3_gains(base).capped
     for lag, dead in ((0.07, 0.0), (0.15, 0.0), (0.04, 0.05)):
         assert damping(lag, dead) == pytest.approx(published, abs=0.005)
+
+
+def test_yaw_behind_slow_rotors_has_the_lags_limit_too() -> None:
+    base, lag = vehicle("virt_05"), 0.15
+    slow = replace(base, rotors=tuple(replace(rotor, response=RotorResponse.first_order(lag)) for rotor in base.rotors))
+    assert so3_gains(slow).attitude[2] == pytest.approx(base.inertia[2] * (LAG_SHARE / lag) ** 2)
+    assert so3_gains(base).attitude[2] > so3_gains(slow).attitude[2]
+
+
+def test_each_common_controller_has_its_own_share_of_the_rotors_lag() -> None:
+    class Recorder:
+        vehicles = (vehicle("real_09"), vehicle("virt_05"))
+
+        def __init__(self) -> None:
+            self.rows: dict[str, Any] = {}
+
+        def set_parameter(self, name: str, rows: Any) -> None:
+            self.rows[name] = rows
+
+    for name, share in (("so3", LAG_SHARE), ("so3_gentle", GENTLE_SHARE)):
+        given = Recorder()
+        Fused(name, name).configure(given)  # type: ignore[arg-type]
+        wanted = so3_rows(Recorder.vehicles, False, share)
+        assert set(given.rows) == set(wanted)
+        for key, rows in wanted.items():
+            np.testing.assert_array_equal(given.rows[key], rows)
 
 
 @pytest.mark.parametrize("name", ["real_04", "real_09"])
