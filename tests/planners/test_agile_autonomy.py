@@ -260,6 +260,8 @@ def test_waits_for_an_image_and_decides_at_15_hz() -> None:
     for k in range(1, 101):
         told = planner.update(motion_at([-6.0, 0.0, 1.5], [0.0, 0.0, 0.0], time=0.01 * k), images_of(planner), np.ones(1, bool))
         decided += int(told["replans"][0])
+        # A look and one in the mirror cost two inferences, and a flight that decides nothing none.
+        assert told["work"]["student_inferences"][0] == 2.0 * told["replans"][0]
     assert decided == 15
 
 
