@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.capture.photograph import CornerTracks, ImageStatistics, corner_tracks, image_statistics
 from airworthy.core import frames
@@ -27,15 +30,10 @@ from airworthy.rendering import quality_options, render, use_baked
 from airworthy.scenes import scene
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.dressing import dressed, has_dress
-from airworthy.scenes.viewpoints import Viewpoint, look_at, view
+from benchmarks.views import viewpoint_of
 
 LONGER_SIDE = 640
 """Of images that are compared [px]."""
-VIEWS = {
-    "forest:3": ((2.0, 2.0, 2.5), (20.0, 14.0, 3.6)),
-    "urban:1": ((2.0, 2.0, 2.5), (20.0, 10.0, 3.0)),
-}
-"""Eye and target [m] where a scene's own view is from outside."""
 HEADINGS = 8
 FRAMES = 6
 NAMES = ("slope", "kurtosis", "colour_width", "corners")
@@ -61,10 +59,7 @@ class Place:
         if baked:
             use_baked(self.batch)
         self.options = quality_options(quality)
-        self.where = view(self.batch.scenes[0], "start")
-        if name in VIEWS:
-            eye, target = VIEWS[name]
-            self.where = Viewpoint(np.array(eye), look_at(eye, target), 1.2)
+        self.where = viewpoint_of(name, self.batch)
 
     def picture(self, turn: float = 0.0, ahead: float = 0.0) -> ArrayU8:
         """Return what is seen, turned about the vertical [rad] or farther ahead [m]."""

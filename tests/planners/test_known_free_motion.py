@@ -84,6 +84,14 @@ def test_what_turns_slowly_is_told_its_acceleration_earlier() -> None:
     np.testing.assert_allclose(found, [0.15, 0.1, 0.05], atol=0.025)
 
 
+def test_the_delay_of_what_turns_hardly_or_at_once_is_bounded() -> None:
+    row, known = np.zeros((2, 3)), Airframes.of([vehicle("real_12")] * 2)
+    turning = replace(known, alpha_xy=np.array([1.0, 1e6]))
+    mission = Mission(row, row + 5.0, np.full(2, 4.0), np.full(2, 6.0), row - 10.0, row + 10.0, np.arange(2), vehicle=turning)
+    late = np.maximum(known.lag - 1.0 / 30.0, 0.0)
+    np.testing.assert_allclose(limits_of(mission, KnownFreeSettings()).delay, np.array([0.2, 0.03]) + late)
+
+
 @pytest.mark.parametrize("name", ["real_12", "real_09"])
 def test_rotors_slower_than_those_that_flew_turn_later_and_longer(name: str) -> None:
     """With 1/30 s, as quick ones, limits are those that were found with it, to the bit; what is beyond it delays a turn's begin

@@ -143,6 +143,16 @@ def test_attitude_behind_slow_rotors_rings_no_more_than_the_published_vehicle() 
         assert damping(lag, dead) == pytest.approx(published, abs=0.005)
 
 
+@pytest.mark.parametrize(("error", "share"), [(1.5, 0.3), (-2.0, 0.4), (3.5, 0.0)])
+def test_an_error_of_acceleration_is_pulled_by_its_published_share(error: float, share: float) -> None:
+    """A fifth of the errors' sum, none beyond 3: level and hovering, thrust says what is pulled upwards."""
+    airframe, none = vehicle("virt_05"), (0.0, 0.0, 0.0)
+    state = So3State(none, none, none, (0.0, 0.0, 0.0, 1.0), none)
+    wanted = SimpleNamespace(position=none, velocity=none, acceleration=(0.0, 0.0, error), yaw=0.0)
+    thrust, _ = so3_control(state, wanted, so3_gains(airframe), airframe.mass, airframe.inertia, 9.81)
+    assert thrust == pytest.approx(airframe.mass * (9.81 + error + share * error))
+
+
 def test_yaw_behind_slow_rotors_has_the_lags_limit_too() -> None:
     base, lag = vehicle("virt_05"), 0.15
     slow = replace(base, rotors=tuple(replace(rotor, response=RotorResponse.first_order(lag)) for rotor in base.rotors))

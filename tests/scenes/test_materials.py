@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from airworthy.capture.photograph import power_slope
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, UnknownNameError
 from airworthy.geometry import Box
@@ -184,12 +184,17 @@ NATURAL = [name for name in TILED if name not in (*GRAINY, "brick", "cloth", "gl
 """What is not laid to one period, nor without pattern."""
 
 
+def albedo_slope(name: str) -> float:
+    albedo = maps(name, 512).linear_albedo() @ LUMINANCE
+    return power_slope(albedo - albedo.mean())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NATURAL)
 def test_albedo_has_the_spectrum_of_natural_images(name: str) -> None:
     """Power per area of the frequency plane falls as frequency^-s; of photographs s is about 2 (Field 1987), here 1.5 to 3."""
     # At the size that is the default: finer pixels show finer stones, and coarser ones average them.
-    slope = spectrum_slope(maps(name, 512).linear_albedo() @ LUMINANCE)
+    slope = albedo_slope(name)
     assert -3.0 <= slope <= -1.5, (name, slope)
 
 
@@ -197,22 +202,8 @@ def test_albedo_has_the_spectrum_of_natural_images(name: str) -> None:
 @pytest.mark.parametrize("name", GRAINY)
 def test_grains_have_flatter_spectra(name: str) -> None:
     """What stands in docs/howto/materials.md: -1 to -1.5."""
-    slope = spectrum_slope(maps(name, 512).linear_albedo() @ LUMINANCE)
+    slope = albedo_slope(name)
     assert -1.5 <= slope <= -1.0, (name, slope)
-
-
-def spectrum_slope(image: Array) -> float:
-    """Return the slope of the radial mean of power over frequency, logarithms of both, from 4 cycles to size / 4."""
-    size = len(image)
-    power = np.abs(np.fft.fft2(image - image.mean())) ** 2
-    axis = np.fft.fftfreq(size, 1.0 / size)
-    ring = np.rint(np.hypot(axis[:, None], axis[None])).astype(int)
-    mean = np.bincount(ring.ravel(), power.ravel()) / np.bincount(ring.ravel())
-    # Evenly in the logarithm: else the many fine frequencies alone would decide.
-    edges = np.geomspace(4, size / 4, 9)
-    middle = np.sqrt(edges[1:] * edges[:-1])
-    level = [mean[int(np.ceil(a)) : int(np.ceil(b))].mean() for a, b in pairwise(edges)]
-    return float(np.polyfit(np.log(middle), np.log(level), 1)[0])
 
 
 @pytest.mark.parametrize("name", TILED)

@@ -25,6 +25,7 @@ __all__ = [
     "corner_tracks",
     "gradient_kurtosis",
     "image_statistics",
+    "power_slope",
     "spectrum_slope",
 ]
 
@@ -83,6 +84,24 @@ def _luminance(image: ArrayLike) -> Array:
     return np.asarray(luminance(linear_from_srgb(_checked(image))), np.float64)
 
 
+def power_slope(values: Array) -> float:
+    """Return the slope of the radial mean of power over frequency, logarithms of both, from 4 cycles to a quarter of the rows.
+
+    Args:
+        values: (n, n), of any unit.
+    """
+    side = len(values)
+    power = np.abs(np.fft.fft2(values)) ** 2
+    axis = np.fft.fftfreq(side, 1.0 / side)
+    ring = np.rint(np.hypot(axis[:, None], axis[None])).astype(int)
+    mean = np.bincount(ring.ravel(), power.ravel()) / np.bincount(ring.ravel())
+    # Evenly in the logarithm: else the many fine frequencies alone would decide.
+    edges = np.geomspace(4.0, side / 4.0, 9)
+    middle = np.sqrt(edges[1:] * edges[:-1])
+    level = [mean[int(np.ceil(a)) : max(int(np.ceil(b)), int(np.ceil(a)) + 1)].mean() for a, b in pairwise(edges)]
+    return float(np.polyfit(np.log(middle), np.log(np.maximum(level, np.finfo(float).tiny)), 1)[0])
+
+
 def spectrum_slope(image: ArrayLike) -> float:
     """Return the slope of the radial mean of power over frequency, logarithms of both.
 
@@ -103,15 +122,7 @@ def spectrum_slope(image: ArrayLike) -> float:
     values = (flat - flat.mean()) * window[:, None] * window[None]
     if np.ptp(flat) == 0.0:
         raise AirworthyError("An image of one value everywhere has no spectrum: choose another view.")
-    power = np.abs(np.fft.fft2(values)) ** 2
-    axis = np.fft.fftfreq(side, 1.0 / side)
-    ring = np.rint(np.hypot(axis[:, None], axis[None])).astype(int)
-    mean = np.bincount(ring.ravel(), power.ravel()) / np.bincount(ring.ravel())
-    # Evenly in the logarithm: else the many fine frequencies alone would decide.
-    edges = np.geomspace(4.0, side / 4.0, 9)
-    middle = np.sqrt(edges[1:] * edges[:-1])
-    level = [mean[int(np.ceil(a)) : max(int(np.ceil(b)), int(np.ceil(a)) + 1)].mean() for a, b in pairwise(edges)]
-    return float(np.polyfit(np.log(middle), np.log(np.maximum(level, np.finfo(float).tiny)), 1)[0])
+    return power_slope(values)
 
 
 def gradient_kurtosis(image: ArrayLike) -> float:
