@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from airworthy.benchmarks.fly.config import _below_controller
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.metrics import judge
 from airworthy.benchmarks.fly.replay import refly
+from airworthy.benchmarks.fly.scene import ends_of
 from airworthy.cli.main import main
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.evaluation.statistics import read_summary
 from airworthy.planners import StraightFlight
 from airworthy.reports import flight_text
+from airworthy.scenes import scene
 from airworthy.simulation import read_flight
 
 
@@ -95,6 +99,19 @@ def test_a_planner_without_its_weights_flies_nothing(hall: str, tmp_path: Path, 
     with pytest.raises(AirworthyError, match="There are no NavRL weights"):
         run_fly(config(hall, tmp_path / "run", pilot="navrl"))
     assert not (tmp_path / "run").exists()
+
+
+def test_ends_that_only_a_model_s_room_gives_are_told(hall: str) -> None:
+    place, asked = scene(hall), FlyConfig(pilot="known_free", scene="hall.obj")
+    with pytest.warns(AssetWarning, match=r"^hall.obj is flown from \(.+\) to \(.+\) m, .* --start and --goal would"):
+        ends_of(asked, place)
+    with pytest.warns(AssetWarning, match=r"room; --goal would"):
+        ends_of(replace(asked, start=(1.0, 1.0, 1.0)), place)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ends_of(replace(asked, start=(1.0, 1.0, 1.0), goal=(2.0, 1.0, 1.0)), place)
+        ends_of(replace(asked, scene="hall.toml"), place)
+        ends_of(replace(asked, scene="forest:1"), place)
 
 
 def test_distances_of_who_finds_its_own_way_are_said_to_be_from_the_straight_line() -> None:

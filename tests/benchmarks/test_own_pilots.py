@@ -19,6 +19,7 @@ import airworthy as aw
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.replay import refly
 from airworthy.benchmarks.fly.scene import GoalFlight
+from airworthy.benchmarks.navigation import methods
 from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.benchmarks.tracking.methods import method_of
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning
@@ -138,6 +139,21 @@ def test_which_sources_belong_to_a_pilot(tmp_path: Path) -> None:
     assert found.left_out == {"own_many": "which is more than 200 files or 4 MB"}
     with pytest.raises(AssetError, match="cannot be read"):
         own_modules(tmp_path / "nowhere.py")
+
+
+def test_a_class_that_is_made_of_a_planner_of_ours_has_its_own_name(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from airworthy.planners import KnownFreePlanner, StraightFlight\n"
+        "class Slow(KnownFreePlanner):\n    pass\n"
+        "class Named(StraightFlight):\n    name = 'called so'\n"
+        "class Child(Named):\n    pass\n"
+    )
+    assert [methods.method_of(f"{path}:{kind}").name for kind in ("Slow", "Named", "Child")] == [
+        "Slow",
+        "called so",
+        "called so",
+    ]
 
 
 @pytest.mark.filterwarnings("error::airworthy.core.errors.AssetWarning")

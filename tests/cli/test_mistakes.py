@@ -18,7 +18,7 @@ COMMONEST = {
     "flly": "Unknown command 'flly'. Closest: 'fly', 'film'. Known: [...]. See airworthy --help.",
     "fly --vehicle carll": (
         "Unknown vehicle 'carll'. Closest: 'carl'. Known: [...]. Run 'airworthy vehicles' to list them;"
-        " docs/howto/vehicles.md shows how to add one."
+        " a file of your own ends in .toml (docs/howto/vehicles.md)."
     ),
     "fly --vehicle mine.toml": "There is no file 'mine.toml'.",
     "fly --course robustnes": (
@@ -39,7 +39,7 @@ COMMONEST = {
         "Unknown inertial sensor 'bmi88'. Closest: 'bmi088', 'bmi085', 'bmi088_levelled'. Known: [...]. Devices are listed in"
         " sensors/imu_devices.toml."
     ),
-    "replay nowhere": "There is no file 'nowhere/meta.json'.",
+    "replay nowhere": "There is no file 'nowhere/meta.json'. There is no folder 'nowhere' either.",
 }
 """The ten commonest, word for word; the lists of known names are cut, since they grow."""
 

@@ -15,6 +15,7 @@ from airworthy.core.errors import (
     AirworthyError,
     AssetError,
     UnknownNameError,
+    no_file,
     telling_broken,
     telling_refusals,
     unknown_name,
@@ -26,6 +27,17 @@ def test_unknown_name_says_what_is_close_what_is_known_and_what_to_do() -> None:
     assert str(error) == (
         "Unknown vehicle 'crazyfile'. Closest: 'crazyflie2'. Known: crazyflie2, hummingbird, racer250. See docs to add one."
     )
+
+
+def test_a_missing_file_is_told_with_its_folder_or_with_names_like_its_own(tmp_path: Path) -> None:
+    (tmp_path / "heavy.toml").touch()
+    (tmp_path / "heavy\n.toml").touch()
+    (tmp_path / "light.csv").touch()
+    file = tmp_path / "heavvy.toml"
+    assert no_file(file) == f"There is no file {str(file)!r}. There is {str(tmp_path / 'heavy.toml')!r}."
+    assert no_file(tmp_path / "other.png") == f"There is no file {str(tmp_path / 'other.png')!r}."
+    lost = tmp_path / "run" / "meta.json"
+    assert no_file(lost) == f"There is no file {str(lost)!r}. There is no folder {str(lost.parent)!r} either."
 
 
 def test_unknown_name_without_anything_close_leaves_that_sentence_out() -> None:

@@ -242,3 +242,8 @@ def test_settings_that_cannot_be_flown_with_are_refused() -> None:
     with pytest.raises(AirworthyError, match="free and occupied"):
         KnownFreePlanner(KnownFreeSettings(maps=MapSettings()))
     assert KnownFreePlanner.for_body(0.2).config.body == 0.2
+    for radius in (float("nan"), 0.0, float("inf")):
+        with pytest.raises(AirworthyError, match="radius of the body"):
+            KnownFreePlanner.for_body(radius)
+    slow = KnownFreePlanner.for_body(0.6, KnownFreeSettings(speed=1.5)).config
+    assert (slow.speed, slow.seen_at_start) == (1.5, 2.0 * KnownFreeSettings().seen_at_start)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from tests.planners.known_free_cases import ConeMaps, box_world, fly, mission_of
@@ -67,11 +65,7 @@ def test_a_way_back_that_is_not_known_is_looked_along_by_who_is_told_to() -> Non
 @pytest.mark.slow
 def test_who_looks_along_its_way_back_does_not_stand_until_the_end() -> None:
     """Maze 8 and `virt_13`: it flew 8 m, then stood before a corner of its own way, which it had never seen."""
-
-    def make() -> KnownFreePlanner:
-        return KnownFreePlanner(KnownFreeSettings(look_back=True))
-
-    flown = fly_flights([Flight("maze", 8, "virt_13")], replace(method_of("known_free"), make=make), NavigationConfig())
+    flown = fly_flights([Flight("maze", 8, "virt_13")], method_of("known_free"), NavigationConfig())
     assert flown.watch.outcome[0] == "success"
 
 

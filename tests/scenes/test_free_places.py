@@ -112,6 +112,15 @@ def test_a_small_object_is_flown_beside(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.subtract(kept.start.position, centred.start.position), (4.5, 0.5, 0.0), atol=1e-6)
 
 
+def test_who_flies_in_a_model_with_a_floor_begins_and_ends_above_it(tmp_path: Path) -> None:
+    """Two walls leave a window of 2 m in the middle of an open floor, around which the bounds leave 1.5 m."""
+    floor, walls = (0.0, 0.0, -0.1, 10.0, 6.0, 0.0), [(5.0, y, 0.0, 5.1, y + 2.0, 3.0) for y in (0.0, 4.0)]
+    both = ends(scene(write_boxes(tmp_path / "window.obj", [floor, *walls])))
+    assert (np.abs(both[:, 0]) < 4.9).all()
+    assert (np.abs(both[:, 1]) < 2.9).all()
+    assert np.linalg.norm(both[1] - both[0]) > 4.0
+
+
 def test_a_scanned_floor_lies_under_start_and_goal(tmp_path: Path) -> None:
     """A corner of two corridors: the straight line through its middle would leave what was scanned."""
     x, y = np.meshgrid(np.arange(0.0, 12.01, 0.2), np.arange(0.0, 12.01, 0.2), indexing="ij")

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 
@@ -55,6 +56,23 @@ def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> 
 
 
 # ---- What the file system refuses --------------------------------------------------------------------------------------------
+
+_LISTED = 10_000
+"""Most names of a folder that are compared with one that is missing."""
+
+
+def no_file(path: str | Path) -> str:
+    """Return the sentence about a file that is missing: with its folder if that is missing too, or with names like its own."""
+    told, folder = f"There is no file {str(path)!r}.", Path(path).parent
+    try:
+        if not folder.is_dir():
+            return f"{told} There is no folder {str(folder)!r} either."
+        names = (entry.name for entry in islice(os.scandir(folder), _LISTED))
+        close = difflib.get_close_matches(Path(path).name, [name for name in names if name.isprintable()], n=2, cutoff=0.75)
+    except (OSError, ValueError):
+        return told
+    return f"{told} There is {' and '.join(repr(str(Path(path).with_name(name))) for name in close)}." if close else told
+
 
 # What the user's machine may refuse, as opposed to a fault of ours, which keeps its traceback.
 # EFBIG: a limit of the shell (`ulimit -f`), or a file system's own. ENAMETOOLONG, ELOOP: asking whether a path is a file raises

@@ -32,7 +32,7 @@ from airworthy.core._atomic import (
     write_text,
 )
 from airworthy.core._staged import StagedFolder, lock_folder, staged_folder
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, no_file
 
 __all__ = [
     "LIMIT_BYTES",
@@ -181,7 +181,7 @@ def read_bytes(path: str | Path, limit_bytes: int = LIMIT_BYTES) -> bytes:
         # Without O_NONBLOCK, opening a named pipe would wait for its writer for ever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError as error:
-        raise AssetError(f"There is no file {str(path)!r}.") from error
+        raise AssetError(no_file(path)) from error
     except (OSError, ValueError) as error:
         raise AssetError(f"Could not read {str(path)!r}: {getattr(error, 'strerror', None) or error}.") from error
     try:

@@ -33,6 +33,8 @@ _COLUMNS = 48
 """Most columns along an axis."""
 _SURFACES = 8
 """Most surfaces met in a column, from above."""
+_AROUND = 4
+"""Neighbours that a column has inside a floor; fewer above its edge."""
 _AREA = 4.0
 """Free floors smaller than this [m2] are no place to fly in: the thing is an object to fly around."""
 _INDOORS, _OUTDOORS, _NEAR_SURFACE, _ROOF = 3.0, 1.0, 0.3, 0.1
@@ -60,18 +62,18 @@ class _FreePoints:
         return _FreePoints(self.points[kept], self.column[kept], self.weight[kept], self.room[kept])
 
 
-def with_free_path(scene: Scene, lower: Array, upper: Array, scanned: bool = False) -> Scene:
+def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
     """Return a scene of meshes with a free start and goal, within its bounds.
 
     Both lie in the largest connected free space at flying height above a surface, where what lies under a ceiling counts more
     than what lies under the sky; around the middle of it, up to 12 m apart, with a free straight way. Around what has no such
-    space, an object, they are as `free_path` finds them.
+    space, an object, they are as `free_path` finds them. Where nothing is below, a scan saw nothing and a model ends: both
+    lie above a surface if they can.
 
     Args:
         scene: With bounds.
         lower: Lower corner of the box around what there is, world [m], (3,).
         upper: Upper corner, world [m], (3,).
-        scanned: It is a point cloud: where it has no surface below nothing was seen, and both lie above one if they can.
     """
     from airworthy.scenes.batch import SceneBatch
 
@@ -82,7 +84,7 @@ def with_free_path(scene: Scene, lower: Array, upper: Array, scanned: bool = Fal
         return np.asarray(clearance(batch, points).distance, float)
 
     pair = None
-    for supported in (True, False) if scanned else (False,):
+    for supported in (True, False):
         if pair is None:
             found = _largest(batch, distance, bounds, lower, upper, supported)
             pair = None if found is None else _far_apart(batch, distance, found)
@@ -122,6 +124,10 @@ def _largest(
     joined = coo_array((np.ones(int(connected.sum())), (first[connected], second[connected])), shape=(len(found.points),) * 2)
     group = connected_components(joined, directed=False)[1]
     best = group == np.argmax(np.bincount(group, found.weight))
+    if supported:
+        # Neither begins nor ends above an edge.
+        inner = best & (np.bincount(np.concatenate([first[connected], second[connected]]), minlength=len(best)) >= _AROUND)
+        best = inner if inner.any() else best
     if cell * cell * np.count_nonzero(best) < _AREA or found.weight[best].max() < _OUTDOORS:
         return None
     return found.part(best)

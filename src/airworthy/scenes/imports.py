@@ -311,7 +311,7 @@ def model_scene(
     # Coordinates of a note are in metres, z up, and hold for the file's own frame alone.
     if not centred and note is not None and note.lower is not None and note.upper is not None and factor == 1.0 and up == "z":
         return _as_noted(scene, note)
-    return with_free_path(scene, *box, scanned=cloud)
+    return with_free_path(scene, *box)
 
 
 def _as_noted(scene: Scene, note: CloudNote) -> Scene:

@@ -155,7 +155,7 @@ def vehicle(name: str) -> Vehicle:
             "vehicle",
             name,
             [*vehicle_names(), *articulated_names()],
-            "Run 'airworthy vehicles' to list them; docs/howto/vehicles.md shows how to add one.",
+            "Run 'airworthy vehicles' to list them; a file of your own ends in .toml (docs/howto/vehicles.md).",
         )
     found = _read(name)
     return replace(found, sources=dict(found.sources), extra=dict(found.extra))  # callers may edit their own dictionaries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -24,7 +25,7 @@ from airworthy.benchmarks.navigation.methods import (
 )
 from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_maps, upright
 from airworthy.core.arrays import Array, ArrayBool
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.pilots import FlightPlan, FlightRun
 from airworthy.pilots.catalogue import NAVIGATION, POLICY_WORDS, learnt_guide, pilot_names
 from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
@@ -362,7 +363,22 @@ def ends_of(config: FlyConfig, scene: Scene | None) -> tuple[str, ...]:
     if np.linalg.norm(np.subtract(ends[0], ends[1])) < LEAST_LEG:
         same = ", ".join(f"{value:g}" for value in ends[0])
         raise AirworthyError(f"Start and goal are the same point, ({same}) m: give another --start or --goal.")
+    _tell_found(config, ends)
     return tuple(",".join(repr(float(value)) for value in end) for end in ends)
+
+
+def _tell_found(config: FlyConfig, ends: Sequence[Sequence[float]]) -> None:
+    """Tell where a flight begins and ends if its file, a model or a cloud, is all that anybody said."""
+    from airworthy.scenes.catalogue import is_path
+
+    lacking = [f"--{name}" for name, asked in (("start", config.start), ("goal", config.goal)) if asked is None]
+    if lacking and config.scene and is_path(config.scene) and not config.scene.lower().endswith(".toml"):
+        (a, b), name = (", ".join(f"{value:.3g}" for value in end) for end in ends), Path(config.scene).name
+        warnings.warn(
+            f"{name} is flown from ({a}) to ({b}) m, where it has room; {' and '.join(lacking)} would say otherwise.",
+            AssetWarning,
+            stacklevel=3,
+        )
 
 
 def limited(config: FlyConfig) -> FlyConfig:

@@ -387,7 +387,9 @@ def vehicle_names_of(tokens: Sequence[str]) -> list[str]:
             refuse_place(name)
             if name in articulated_names():
                 refuse_links(named_vehicle(name), "The navigation benchmark")
-            raise unknown_name("vehicle", name, [*groups, *known], "'airworthy vehicles' lists them.")
+            raise unknown_name(
+                "vehicle", name, [*groups, *known], "'airworthy vehicles' lists them; a file of your own ends in .toml."
+            )
     return found
 
 

@@ -304,6 +304,15 @@ def _from_file(path: Path, name: str) -> NavigationMethod:
     return _described(made, made, name, {"file": path.name, "class": name, "sha256": digest}, f" of {str(path)!r}")
 
 
+def _own_name(made: Any) -> str:
+    """Return the name that a class or object of the user's gives itself; what it has from a planner of ours is that one's."""
+    kind = made if isinstance(made, type) else type(made)
+    whose = next((base for base in kind.__mro__ if "name" in vars(base)), kind)
+    ours = whose is not kind and whose.__module__.partition(".")[0] == "airworthy"
+    shown = getattr(made, "name", None)
+    return shown if isinstance(shown, str) and (not ours or shown != vars(whose)["name"]) else ""
+
+
 def _described(made: Any, make: Callable[[], Any], name: str, identity: Mapping[str, Any], where: str = "") -> NavigationMethod:
     """Return what a user's class says of itself."""
     kind: Literal["planner", "pilot"]
@@ -316,7 +325,6 @@ def _described(made: Any, make: Callable[[], Any], name: str, identity: Mapping[
             f"The class {name!r}{where} has neither command(observation) nor update(...) and setpoints(time):"
             " see docs/benchmarks/navigation.md."
         )
-    shown = getattr(made, "name", None)
-    shown = shown if isinstance(shown, str) and shown else name
+    shown = _own_name(made) or name
     alone, privileged = not getattr(made, "batched", False), kind == "planner" and bool(getattr(made, "privileged", False))
     return NavigationMethod(shown, make, kind, alone, privileged, True, identity, shown, checks=hasattr(made, "check_ready"))

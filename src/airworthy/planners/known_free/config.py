@@ -115,9 +115,9 @@ class KnownFreeSettings:
     believed to be where it was seen last."""
     patience: float = 0.5
     """At rest, looking at what stays unknown, so long until it is taken as blocked [s]."""
-    look_back: bool = False
-    """Going back, look along the way where that is not known to be free, instead of to what could not be seen: without it a
-    flight may stand there until its time is over. Off, because committed results were flown without it."""
+    look_back: bool = True
+    """Going back, look along the way where that is not known to be free, instead of to what could not be seen: a trail of
+    points cuts the corners of what was seen, and without it a flight may stand before one until its time is over."""
 
     def __post_init__(self) -> None:
         check_fields(self, "KnownFreeSettings.")

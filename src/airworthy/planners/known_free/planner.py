@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.depth_input import recorded_costs
 from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
 from airworthy.planners.common.reference import evaluate_polynomial
@@ -67,9 +68,19 @@ class KnownFreePlanner:
         self._searches, self._certifier = RouteSearches(self.config.route), Certifier()
 
     @classmethod
-    def for_body(cls, radius: float) -> KnownFreePlanner:
-        """Return a planner for a body of this radius [m]: what its camera cannot show of a larger one reaches farther."""
-        plain = KnownFreeSettings()
+    def for_body(cls, radius: float, settings: KnownFreeSettings | None = None) -> KnownFreePlanner:
+        """Return a planner for a body of this radius [m]: what its camera cannot show of a larger one reaches farther.
+
+        Args:
+            radius: Of the ball around the body [m].
+            settings: All else, as it would be for a body of the radius that they name; None: the defaults.
+
+        Raises:
+            AirworthyError: There is no such body.
+        """
+        if not 0.0 < radius < float("inf"):
+            raise AirworthyError(f"The radius of the body is {radius!r}; expected metres, above 0.")
+        plain = settings or KnownFreeSettings()
         more, times = radius - plain.body, max(radius / plain.body, 1.0)
         route = replace(
             plain.route,
