@@ -30,6 +30,8 @@ class Figure:
     """Whether it is."""
     unit: str = ""
     """Of the measured number."""
+    note: str = ""
+    """Why it is not as it must be, where that is known, or the sentence that was looked for."""
 
 
 def within(name: str, measured: float, expected: float, share: float, unit: str = "") -> Figure:
@@ -58,9 +60,44 @@ def below(name: str, measured: float, bound: float, unit: str = "") -> Figure:
     return Figure(name, measured, f"at most {bound:g}", bool(measured <= bound), unit)
 
 
+def at_least(name: str, measured: float, bound: float, unit: str = "") -> Figure:
+    """Check a figure that must reach a bound.
+
+    Args:
+        name: Of the figure.
+        measured: In `unit`.
+        bound: In `unit`.
+        unit: Shown behind the number.
+    """
+    return Figure(name, measured, f"at least {bound:g}", bool(measured >= bound), unit)
+
+
+def between(name: str, measured: float, low: float, high: float, unit: str = "") -> Figure:
+    """Check a figure that must lie in a range.
+
+    Args:
+        name: Of the figure.
+        measured: In `unit`.
+        low: Of the range, itself in it, in `unit`.
+        high: The same.
+        unit: Shown behind the number.
+    """
+    return Figure(name, measured, f"{low:g} to {high:g}", bool(low <= measured <= high), unit)
+
+
 def zero(name: str, count: int) -> Figure:
     """Check a count that must be zero."""
     return Figure(name, float(count), "0", count == 0)
+
+
+def explained(figure: Figure, why: str) -> Figure:
+    """Return a figure with the reason why it is not as it must be; one that is stays without.
+
+    Args:
+        figure: Measured.
+        why: One sentence.
+    """
+    return figure if figure.passed else replace(figure, note=why)
 
 
 # ---- Figures against published tables, and against reference files where AIRWORTHY_DATA names them --------------------------

@@ -49,6 +49,7 @@ KINDS = {
     "gates.json": "labelled situations",
     "gates_bench.json": "a gates benchmark",
     "race_bench.json": "a race benchmark",
+    "verification.json": "a verification",
     "flight.parquet": "recorded flights",
     "meta/info.json": "a data set in the layout of LeRobot",
     "scene.toml": "a scene",

@@ -9,29 +9,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from airworthy.core.files import data_dir
+from airworthy.core.files import data_dir, parse_toml
 from airworthy.logs import Log, flight_segments, read_log
 from airworthy.vehicles import (
     Identified,
     Known,
+    Vehicle,
     frame_vehicle,
     identify,
 )
+from airworthy.vehicles.files import vehicle_from_table, vehicle_text
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals
 from airworthy.vehicles.identification.published import identify_published
 from airworthy.vehicles.identification.result import hover_command
 from airworthy.verification.identification.air import air_figures
 from airworthy.verification.identification.bench import bench_figures
-from airworthy.verification.identification.coverage import HIGHEST, LOWEST, coverage_rows, fit_flights
+from airworthy.verification.identification.coverage import BATCH, HIGHEST, LOWEST, coverage_rows, fit_flights
+from airworthy.verification.identification.crazyflie import crazyflie_figures
+from airworthy.verification.identification.dead_time import dead_time_figures
 from airworthy.verification.identification.draws import draw_figures
 from airworthy.verification.identification.pilots import flight_figures, tuning_figures
+from airworthy.verification.identification.refusals import refusal_figures
 from airworthy.verification.identification.truths import MASS_SHARE, RATE, FlownTruth, flown, truths
 from airworthy.verification.identification.validated import general_path_figures
+from airworthy.verification.keeping import FigurePart, Memo, memo_in_memory
 from airworthy.verification.published import Figure, below, within, zero
 
 SHARED = {"log10": (50_496, 26_333_702, 76_340_661), "log15": (62_774, 39_244_913, 101_433_032)}
@@ -86,17 +95,25 @@ def misses(truth: FlownTruth, found: Identified) -> Misses:
     )
 
 
-def recovered(chosen: Sequence[FlownTruth], quick: bool) -> Iterator[tuple[FlownTruth, Identified, Misses]]:
-    """Fly, identify and compare vehicles.
+def recovered(truth: FlownTruth, number: int, quick: bool, memo: Memo) -> tuple[Vehicle, Misses]:
+    """Fly, identify and compare a vehicle; what is kept of the fit is its record, named as the truth is, and how far it is off.
 
     Args:
-        chosen: Vehicles.
+        truth: Flown.
+        number: Of the vehicle; seed of its flight.
         quick: As of `identify`.
+        memo: Keeps both.
     """
-    for number, truth in enumerate(chosen):
+
+    def make() -> dict[str, Any]:
         mass = truth.vehicle.mass
         found = identify([flown(truth, number)], Known(mass=(mass, MASS_SHARE * mass), vehicle=truth.known), quick=quick)
-        yield truth, found, misses(truth, found)
+        record = replace(found.vehicle, name=truth.vehicle.name)
+        return {"misses": asdict(misses(truth, found)), "vehicle": vehicle_text(record)}
+
+    kept = memo(f"recovered_{truth.vehicle.name}", make)
+    table = parse_toml(kept["vehicle"], f"the identified {truth.vehicle.name}")
+    return vehicle_from_table(table, truth.vehicle.name), Misses(**kept["misses"])
 
 
 AIMS = (
@@ -112,34 +129,85 @@ AIMS = (
 """What must be recovered, the field of `Misses`, its aim and unit (11.4)."""
 
 
+def identify_parts(everything: bool = False) -> list[FigurePart]:
+    """Return what is measured of identification, in the order of the specification's acceptance where it can be.
+
+    Args:
+        everything: All vehicles, by the full method, each tuned on what was found of it, and both flights of the Crazyflie by
+            thirds; else three, by the quick one, of which one is tuned on.
+    """
+    chosen = truths() if everything else truths()[:3]
+
+    def pairs(memo: Memo) -> list[tuple[FlownTruth, Vehicle, Misses]]:
+        return [(truth, *recovered(truth, number, not everything, memo)) for number, truth in enumerate(chosen)]
+
+    def vehicles(memo: Memo) -> Iterator[Figure]:
+        return recovery_figures([row for _, _, row in pairs(memo)])
+
+    def flights(memo: Memo) -> Iterator[Figure]:
+        return flight_figures([vehicle for _, vehicle, _ in pairs(memo)])
+
+    def tuned(memo: Memo) -> Iterator[Figure]:
+        return tuning_figures([(t.flown, vehicle) for t, vehicle, _ in pairs(memo)[: None if everything else 1]], memo)
+
+    folder = data_dir()
+    parts = [
+        FigurePart("dead_time", lambda memo: dead_time_figures()),
+        FigurePart("refusals", lambda memo: refusal_figures(folder)),
+        FigurePart("vehicles", vehicles),
+        FigurePart("air", lambda memo: air_figures(everything, memo)),
+        FigurePart("flights", flights),
+        FigurePart("tuned", tuned),
+        FigurePart("draws", lambda memo: _draws(everything)),
+        FigurePart("bench", lambda memo: _bench()),
+    ]
+    if everything:
+        parts.append(FigurePart("covered", _covered))
+    return parts if folder is None else [*parts, *_real_flights(folder, everything)]
+
+
+def _real_flights(folder: Path, everything: bool) -> list[FigurePart]:
+    """Parts that need reference files."""
+    parts = [
+        FigurePart("decoder", lambda memo: decoder_figures(folder)),
+        FigurePart("published", lambda memo: _published(folder)),
+        FigurePart("crazyflie", lambda memo: crazyflie_figures(folder, everything)),
+    ]
+    return [*parts, FigurePart("general_path", lambda memo: general_path_figures(folder))] if everything else parts
+
+
 def identify_figures(everything: bool = False) -> Iterator[Figure]:
     """Measure identification.
 
     Args:
-        everything: All vehicles, by the full method, each tuned on what was found of it, and both flights of the Crazyflie;
-            else three, by the quick one, of which one is tuned on.
+        everything: As of `identify_parts`.
     """
-    chosen = truths() if everything else truths()[:3]
-    # What fits hold is as large as their logs: only what is compared is kept.
-    made = [(truth, found.vehicle, row) for truth, found, row in recovered(chosen, not everything)]
-    found = [row for _, _, row in made]
+    memo = memo_in_memory()
+    return chain.from_iterable(part.make(memo) for part in identify_parts(everything))
+
+
+def identify_left_out() -> list[str]:
+    """Return what is not measured, one sentence each."""
+    return [
+        "Logs that nobody had looked at (acceptance 11) were run once, by hand: docs/howto/identify.md tells what came of it."
+    ]
+
+
+def recovery_figures(found: Sequence[Misses]) -> Iterator[Figure]:
+    """Tell the worst of some vehicles in each of `AIMS`.
+
+    Args:
+        found: How far each is from its truth.
+    """
     for title, field, aim, unit in AIMS:
         worst = max(found, key=lambda row: getattr(row, field))
         yield below(f"{title}, worst of {len(found)} flown vehicles ({worst.name})", getattr(worst, field), aim, unit)
-    yield from air_figures(everything)
-    yield from flight_figures([replace(vehicle, name=truth.vehicle.name) for truth, vehicle, _ in made])
-    yield from tuning_figures([(truth.flown, vehicle) for truth, vehicle, _ in made[: None if everything else 1]])
-    yield from _draws(everything)
+
+
+def _bench() -> Iterator[Figure]:
+    """Measure what benches tell, beside a flight of the small vehicle."""
     small = truths()[0]
-    yield from bench_figures(small.vehicle, small.known, flown(small, 0, 14.0))
-    if everything:
-        yield from _covered()
-    folder = data_dir()
-    if folder is not None:
-        yield from decoder_figures(folder)
-        yield from _published(folder)
-        if everything:
-            yield from general_path_figures(folder)
+    return bench_figures(small.vehicle, small.known, flown(small, 0, 14.0))
 
 
 def _draws(everything: bool) -> Iterator[Figure]:
@@ -157,9 +225,17 @@ def _draws(everything: bool) -> Iterator[Figure]:
     yield from draw_figures(found, everything)
 
 
-def _covered() -> Iterator[Figure]:
+def _covered(memo: Memo) -> Iterator[Figure]:
     """Share of the 90 % intervals of one batch of pushed flights that hold the truth; the whole study takes 200 fits (11.6)."""
-    rows = coverage_rows(list(fit_flights(0)))
+    source: list[Iterator[dict[str, Any]]] = []
+
+    def make(index: int) -> dict[str, Any]:
+        # Those before it are kept: flights are fitted in their order.
+        if not source:
+            source.append(fit_flights(0, range(index)))
+        return next(source[0])
+
+    rows = coverage_rows([memo(f"interval_{index}", partial(make, index)) for index in range(BATCH)])
     told = sum(row.fits for row in rows)
     inside = sum(row.inside * row.fits for row in rows) / max(told, 1)
     middle = 0.5 * (LOWEST + HIGHEST)

@@ -8,7 +8,9 @@ import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from airworthy.core.arrays import Array, ArrayLike
 from airworthy.core.frames import rotate
 from airworthy.simulation import Ground, Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle, write_vehicle
+from airworthy.verification.keeping import Memo
 from airworthy.verification.published import Figure, below, zero
 
 PILOTS = {"geometric": "tracking", "mellinger": "tracking:mellinger", "position": "position"}
@@ -136,13 +139,20 @@ def _or_worse(value: float) -> float:
     return value if math.isfinite(value) else math.inf
 
 
-def tuning_figures(pairs: Sequence[tuple[Vehicle, Vehicle]]) -> Iterator[Figure]:
+def tuning_figures(pairs: Sequence[tuple[Vehicle, Vehicle]], memo: Memo) -> Iterator[Figure]:
     """Measure what controllers that were tuned on identified vehicles are worth on the truths.
 
     Args:
         pairs: Truth with its dead time, and what was identified of it.
+        memo: Keeps the tracking errors of each.
     """
-    found = [(truth.name, *tuned_ratio(truth, identified)) for truth, identified in pairs]
+
+    def errors(truth: Vehicle, identified: Vehicle) -> dict[str, Any]:
+        return {"errors": list(tuned_ratio(truth, identified))}
+
+    rows = [(truth.name, memo(f"tuned_{truth.name}", partial(errors, truth, identified))) for truth, identified in pairs]
+    # JSON keeps null of what diverged.
+    found = [(name, *(math.nan if error is None else error for error in row["errors"])) for name, row in rows]
     name, own, theirs = max(found, key=lambda row: _or_worse(row[2] / row[1]))
     title = f"tuned on the identified vehicle over tuned on the truth: tracking error, worst of {len(pairs)}"
     yield below(f"{title} ({name}, {1e3 * theirs:.1f} over {1e3 * own:.1f} mm)", theirs / own, RATIO_MAX)

@@ -51,6 +51,8 @@ class FlownTruth:
     """Of the sensor [rad]."""
     vigour: float = 1.0
     """Of its turns; a sensor's place shows in fast ones only."""
+    excited: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    """Of steps of collective, of roll and pitch, and of yaw: 0 is none."""
     wind: tuple[float, float, float] | None = None
     """Of a flight to and fro whose log has attitudes and velocities [m/s]; None: it hovers about, and the log has none."""
     sag: float = 0.0
@@ -77,11 +79,11 @@ class FlownTruth:
 
 def truths() -> list[FlownTruth]:
     """Return the vehicles: small to heavy, four to eight rotors, tilted, off their middle, with sensors off theirs."""
-    small = _craft("crazyflie", "quad_x:0.028", 0.027, (1.5e-5, 1.6e-5, 2.8e-5), 0.055, 1.9)
-    racer = _craft("racer", "quad_x:0.088", 0.55, (9e-4, 1.1e-3, 1.9e-3), 0.028, 4.5)
-    x500 = _craft("x500", "quad_x:0.17", 2.0, (0.0216, 0.0216, 0.04), 0.045, 2.0)
-    hexa = _craft("hexa", "hexa_x:0.275", 2.4, (0.032, 0.035, 0.058), 0.045, 2.2)
-    heavy = _craft("heavy", "octa_x:0.55", 10.0, (0.42, 0.45, 0.8), 0.09, 1.9)
+    small = craft("crazyflie", "quad_x:0.028", 0.027, (1.5e-5, 1.6e-5, 2.8e-5), 0.055, 1.9)
+    racer = craft("racer", "quad_x:0.088", 0.55, (9e-4, 1.1e-3, 1.9e-3), 0.028, 4.5)
+    x500 = craft("x500", "quad_x:0.17", 2.0, (0.0216, 0.0216, 0.04), 0.045, 2.0)
+    hexa = craft("hexa", "hexa_x:0.275", 2.4, (0.032, 0.035, 0.058), 0.045, 2.2)
+    heavy = craft("heavy", "octa_x:0.55", 10.0, (0.42, 0.45, 0.8), 0.09, 1.9)
     tilted = replace(hexa, name="tilted_hexa", rotors=_tilted(hexa, math.radians(20.0)))
     uneven = replace(x500, name="uneven_arms", rotors=_uneven(x500))
     off = replace(x500, name="center_off", center_of_mass=(0.010, -0.006, 0.0))
@@ -108,7 +110,7 @@ def truths() -> list[FlownTruth]:
     ]
 
 
-def _craft(name: str, frame: str, mass: float, inertia: tuple[float, float, float], lag: float, lift: float) -> Vehicle:
+def craft(name: str, frame: str, mass: float, inertia: tuple[float, float, float], lag: float, lift: float) -> Vehicle:
     """Return a vehicle whose thrust at full command is `lift` weights, an eighth of it linear."""
     base = frame_vehicle(frame, mass)
     full = lift * mass * GRAVITY / base.rotor_count
@@ -182,6 +184,7 @@ def flown(truth: FlownTruth, seed: int, seconds: float = SECONDS) -> Log:
     lag = 1.0 / (rotors[0].response.rise[0] + 2.0 * rotors[0].response.rise[1] * hover)
     gain = min(0.45 / (lag + truth.delay * dt), 14.0)
     steps = np.repeat(draw.choice([-1.0, 0.0, 1.0], (count // (RATE // 4) + 1, 4)), RATE // 4, axis=0)[:count]
+    steps = steps * np.array(truth.excited)[[0, 1, 1, 2]]
     noise_w, noise_f = draw.normal(0.0, GYRO_NOISE, (count, 3)), draw.normal(0.0, FORCE_NOISE, (count, 3))
     gyro, force, commands = np.empty((count, 3)), np.empty((count, 3)), np.full((count, len(rotors)), hover)
     lever, tilt = np.array(truth.lever) - np.array(vehicle.center_of_mass), np.array(truth.tilt)
