@@ -136,6 +136,23 @@ def test_ulog_magnetometer_is_in_tesla(tmp_path: Path) -> None:
     assert np.allclose(log.stream("magnetometer").values, [[5e-5, -1e-5, -2e-5]], rtol=1e-6, atol=0.0)
 
 
+def test_topics_without_a_time_set_no_clock(tmp_path: Path) -> None:
+    """PX4 logs with a stamp of 0 what nobody has written to: seen in a simulated flight stamped since 1970."""
+    text = "vehicle_magnetometer:uint64_t timestamp;float[3] magnetometer_ga;"
+    data = ulog_file(4) + ulog_message("F", text.encode())
+    data += ulog_message("A", struct.pack("<BH", 0, 50) + b"vehicle_magnetometer")
+    data += ulog_message("D", struct.pack("<HQ3f", 50, 0, 0.5, 0.1, 0.2))
+    log = read_log(saved(tmp_path, "a.ulg", data))
+    assert log.source.start_ns == 999_500_000
+    assert "vehicle_magnetometer.magnetometer_ga has no time (its stamps are 0) and is left out." in log.notes
+    assert not [stream for stream in log.streams if stream.kind == "magnetometer"]
+    # A clock that begins with the log does so at 0.
+    own = data.replace(struct.pack("<Q", 999_500), struct.pack("<Q", 0))
+    log = read_log(saved(tmp_path, "b.ulg", own))
+    assert log.source.start_ns == 0
+    assert log.stream("magnetometer").time.tolist() == [0.0]
+
+
 def test_short_samples_of_ulog_are_left_out(tmp_path: Path) -> None:
     """One lacks its last byte: what follows it in the file must not become its z."""
     cut = struct.pack("<HQQ3f", 0, 1_002_000, 1_001_500, 7.0, 7.0, 7.0)[:-1]

@@ -32,9 +32,22 @@ def read_ulog(content: FileContent, draft: LogDraft) -> None:
     draft.parameters |= ulog.parameters | {f"info.{k}": v for k, v in ulog.facts.items()}
     for make in (_inertial, _motors, _estimates, _setpoints, _others):
         draft.found += make(topics)
+    _leave_out_untimed(draft)
     draft.geometry = rotor_geometry(ulog.parameters)
     _events(topics)
     _raw(topics, large)
+
+
+def _leave_out_untimed(draft: LogDraft) -> None:
+    """Leave out streams stamped with 0 throughout: what PX4 logs of a topic that nobody has written to would set the clock."""
+    timed = [int(np.min(found.stamps)) for found in draft.found if len(found.stamps) and np.any(found.stamps)]
+    if not timed or min(timed) <= 0:
+        return
+    untimed = [len(found.stamps) > 0 and not np.any(found.stamps) for found in draft.found]
+    for found, none in zip(draft.found, untimed, strict=True):
+        if none:
+            draft.note(f"{found.origin} has no time (its stamps are 0) and is left out.")
+    draft.found[:] = [found for found, none in zip(draft.found, untimed, strict=True) if not none]
 
 
 class _Topics:
