@@ -74,7 +74,7 @@ class FigureStore(JsonBlockStore):
         Args:
             part: Named as its block is.
         """
-        kept = self.content(part.name) if self.has(part.name) else {"rows": [], "finished": False}
+        kept: dict[str, Any] = self.content(part.name) if self.has(part.name) else {"rows": [], "finished": False}
         rows: list[dict[str, Any]] = list(kept["rows"])
         yield from (_figure(row) for row in rows)
         if kept["finished"]:

@@ -146,16 +146,21 @@ def tuning_figures(pairs: Sequence[tuple[Vehicle, Vehicle]], memo: Memo) -> Iter
         pairs: Truth with its dead time, and what was identified of it.
         memo: Keeps the tracking errors of each.
     """
-
-    def errors(truth: Vehicle, identified: Vehicle) -> dict[str, Any]:
-        return {"errors": list(tuned_ratio(truth, identified))}
-
-    rows = [(truth.name, memo(f"tuned_{truth.name}", partial(errors, truth, identified))) for truth, identified in pairs]
-    # JSON keeps null of what diverged.
-    found = [(name, *(math.nan if error is None else error for error in row["errors"])) for name, row in rows]
+    found: list[tuple[str, float, float]] = []
+    for truth, identified in pairs:
+        kept = memo(f"tuned_{truth.name}", partial(_tracking_errors, truth, identified))
+        # JSON keeps null of what diverged.
+        own, theirs = (math.nan if kept[name] is None else float(kept[name]) for name in ("truth", "identified"))
+        found.append((truth.name, own, theirs))
     name, own, theirs = max(found, key=lambda row: _or_worse(row[2] / row[1]))
     title = f"tuned on the identified vehicle over tuned on the truth: tracking error, worst of {len(pairs)}"
     yield below(f"{title} ({name}, {1e3 * theirs:.1f} over {1e3 * own:.1f} mm)", theirs / own, RATIO_MAX)
+
+
+def _tracking_errors(truth: Vehicle, identified: Vehicle) -> dict[str, Any]:
+    """Content of what is kept of `tuned_ratio`."""
+    own, theirs = tuned_ratio(truth, identified)
+    return {"truth": own, "identified": theirs}
 
 
 # ---- Tuned on what was identified, flown by the truth ------------------------------------------------------------------------
