@@ -25,7 +25,7 @@ from airworthy.rendering.shading import Cameras, ShadingOptions, seen_by_colors,
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import MAP_COLUMNS, PROBE_SIZE, BakedLight
-from airworthy.scenes.record import Color, Haze, Light, Material, Rain, Scene, Sun
+from airworthy.scenes.record import Color, Haze, Light, Material, Rain, Scene, Snow, Sun
 
 __all__ = ["bake", "baked_light", "cache_folder", "load_baked", "relit", "save_baked", "scene_hash", "use_baked"]
 
@@ -261,6 +261,7 @@ def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True
         actors=(),
         haze=Haze(),
         rain=Rain(),
+        snow=Snow(),
         lights=tuple(light for light in scene.lights if not getattr(light, "attached", "")),
     )
     batch = seen_by_colors(SceneBatch(still, threads=threads))

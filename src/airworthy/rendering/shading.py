@@ -30,7 +30,7 @@ from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.sky import clouds, stars, wetness
+from airworthy.scenes.sky import clouds, snow, stars, wetness
 
 __all__ = [
     "APPEARANCE_CHANNELS",
@@ -153,6 +153,7 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "SUN_RADIANCE": SUN_RADIANCE,
         **clouds.CLOUD_NUMBERS,
         **wetness.WET_NUMBERS,
+        **snow.SNOW_NUMBERS,
         **stars.NIGHT_NUMBERS,
     }
     # Not enumerators: lane vectors do not mix with their type.

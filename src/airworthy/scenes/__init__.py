@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Region,
         Scene,
         Sky,
+        Snow,
         SplatPlacement,
         SpotLight,
         Sun,
@@ -65,7 +66,7 @@ else:
 __all__ = [
     "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "Decal", "EditBox",
     "GateFrame", "Haze", "Instance", "LookVariety", "Material", "MaterialRecipe", "PointLight", "Pose", "Rain", "Region",
-    "Scene", "SceneBatch", "SkeletonRecording", "Sky", "SkyVariation", "SplatPlacement", "Splats", "SpotLight", "Sun",
+    "Scene", "SceneBatch", "SkeletonRecording", "Sky", "SkyVariation", "Snow", "SplatPlacement", "Splats", "SpotLight", "Sun",
     "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "card", "check_scene", "cropped",
     "export_scene", "findings", "is_unknown_solid", "look_at", "material_maps", "material_names", "material_recipe",
     "merged", "other_look", "person", "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats",

@@ -15,8 +15,9 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Shape, Sphere
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
-from airworthy.scenes.instance_tables import look_instances
+from airworthy.scenes.instance_tables import InstanceTable, look_instances
 from airworthy.scenes.record import Instance, Scene, SplatPlacement
+from airworthy.scenes.skeletons import PartJoints, part_joints
 
 if TYPE_CHECKING:
     from airworthy.scenes.batch import SceneBatch
@@ -48,20 +49,28 @@ class RenderedBatch:
         masks = [collision_only_masks(scene) for scene in batch.scenes]
         layouts = [_without(batch.geometry.layout(k), static) for k, (static, _) in enumerate(masks)]
         shapes, self._own = list(batch.geometry.shapes), {}
+        riding = [_none() for _ in batch.scenes]
         if batch.has_looks:
             shape_table, material_table = batch.look_tables()
-            looks = [look_instances(scene, k, shape_table, material_table) for k, scene in enumerate(batch.scenes)]
-            layouts = [_joined(layout, rows.placement()) for layout, rows in zip(layouts, looks, strict=True)]
+            rows = [look_instances(scene, k, shape_table, material_table) for k, scene in enumerate(batch.scenes)]
+            looks = [one.placement() for one in rows]
+            rides = [np.array([bool(item.attached) for item in scene.looks], bool) for scene in batch.scenes]
+            layouts = [_joined(layout, _chosen(one, ~mask)) for layout, one, mask in zip(layouts, looks, rides, strict=True)]
+            riding = [_chosen(one, mask) for one, mask in zip(looks, rides, strict=True)]
             shapes = shape_table.shapes
             self._own = {"_shapes": shape_table, "_materials": material_table}
         pad = np.zeros(batch.extra_count, bool)
         dynamic = [_without(batch.dynamic_placement(k), np.concatenate((pad, moving))) for k, (_, moving) in enumerate(masks)]
+        self._riders = Riders(batch.scenes)
+        most = max(map(len, riding))
+        # Behind what moves already, which keeps its numbers; scenes with fewer are filled up with what is not there.
+        dynamic = [_joined(one, _padded(two, most)) for one, two in zip(dynamic, riding, strict=True)] if most else dynamic
         self._dynamic_instances = dynamic
         self.geometry = GeometryBatch(
             _needed_shapes(shapes, [*layouts, *dynamic]),
             layouts,
             batch.scene_of_env,
-            [dynamic[scene] for scene in batch.scene_of_env] if batch.geometry.dynamic_count else None,
+            [dynamic[scene] for scene in batch.scene_of_env] if batch.geometry.dynamic_count or most else None,
             device=batch.device,
             threads=batch.threads,
         )
@@ -86,7 +95,7 @@ class RenderedBatch:
                     geometry.replace_dynamic_instances(
                         changed, [self._dynamic_instances[scene] for scene in batch.scene_of_env[changed]]
                     )
-                position, attitude, active = batch.dynamic_poses
+                position, attitude, active = self._riders.behind(batch)
                 geometry.set_dynamic_instances(position, attitude, None, active)
         # No strong way back: a batch that nobody holds goes at once, with the clouds and images that are kept with it.
         own = {**self._own, "geometry": geometry, "_origin": weakref.ref(batch), "_twin": None}
@@ -98,6 +107,64 @@ def _without(placement: Placement, collision_only: ArrayBool) -> Placement:
     mask = np.zeros(len(placement), bool)
     mask[: len(collision_only)] = collision_only
     return replace(placement, visible=placement.visible & ~mask, collide=np.zeros(len(placement), bool))
+
+
+def _chosen(placement: Placement, mask: ArrayBool) -> Placement:
+    return Placement(**{item.name: getattr(placement, item.name)[mask] for item in fields(Placement)})
+
+
+def _none() -> Placement:
+    return Placement.of(shape=[], position=np.zeros((0, 3)))
+
+
+def _padded(placement: Placement, count: int) -> Placement:
+    """Return a placement of more rows, the last of which nothing uses."""
+    missing = count - len(placement)
+    spare = Placement.of(
+        shape=[0] * missing, position=np.zeros((missing, 3)), visible=[False] * missing, collide=[False] * missing
+    )
+    return _joined(placement, spare) if missing else placement
+
+
+class Riders:
+    """Looks that ride on actors: where they are, by the actors' poses and joints."""
+
+    def __init__(self, scenes: list[Scene]):
+        from airworthy.scenes.actors import look_rows, riding_looks  # which is built of batches' tables
+
+        self._scenes: list[tuple[InstanceTable, PartJoints] | None] = []
+        for scene in scenes:
+            riding = riding_looks(scene)
+            if not riding:
+                self._scenes.append(None)
+                continue
+            rows, names = look_rows(scene, riding)
+            self._scenes.append((rows, part_joints(scene, rows, names)))
+        self.count = max((len(one[0]) for one in self._scenes if one), default=0)
+
+    def behind(self, batch: SceneBatch) -> tuple[Array, Array, ArrayBool]:
+        """Return `dynamic_poses` of a batch with those of what rides behind them."""
+        position, attitude, active = batch.dynamic_poses
+        if not self.count:
+            return position, attitude, active
+        count = batch.env_count
+        where, turned = np.zeros((count, self.count, 3)), np.tile(frames.IDENTITY, (count, self.count, 1))
+        there = np.zeros((count, self.count), bool)
+        places, turns = batch.actor_poses()
+        for scene, one in enumerate(self._scenes):
+            envs = np.flatnonzero(batch.scene_of_env == scene)
+            if one is None or not len(envs):
+                continue
+            rows, joints = one
+            local, turn = joints.poses(rows, envs, batch.time[envs], batch.joint_overrides)
+            base, spin = places[envs][:, rows.actor], turns[envs][:, rows.actor]
+            mine = slice(0, len(rows))
+            where[envs, mine] = base + frames.rotate(spin, local)
+            turned[envs, mine] = frames.normalize(frames.multiply(spin, turn))
+            there[envs, mine] = True
+        parts = ((position, where), (attitude, turned), (active, there))
+        whole = [np.concatenate(pair, axis=1) for pair in parts]
+        return whole[0], whole[1], whole[2]
 
 
 def _joined(first: Placement, second: Placement) -> Placement:

@@ -18,7 +18,14 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.formats.model import Skeleton
-from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_instances, instance_numbers
+from airworthy.scenes.instance_tables import (
+    InstanceTable,
+    MaterialTable,
+    ShapeTable,
+    actor_instances,
+    instance_numbers,
+    look_instances,
+)
 from airworthy.scenes.record import Actor, Instance, Material, Quaternion, Scene, Texture, Vector3, Waypoint
 from airworthy.scenes.skeletons import joint_matrices, part_joints, skinned_mesh
 
@@ -32,8 +39,10 @@ __all__ = [
     "actor_table",
     "add_actor",
     "drifted",
+    "look_rows",
     "path_pose",
     "posed",
+    "riding_looks",
 ]
 
 # ---- Actors with all they are made of, and putting them into scenes ---------------------------------------------------------
@@ -48,6 +57,8 @@ class ActorKit:
     materials: dict[str, Material] = field(default_factory=dict)
     textures: dict[str, Texture] = field(default_factory=dict)
     skeletons: dict[str, Skeleton] = field(default_factory=dict)
+    looks: tuple[Instance, ...] = ()
+    """What colours show of it in the place of its parts (`Instance.attached`)."""
 
 
 def add_actor(scene: Scene, kit: ActorKit | Actor) -> Scene:
@@ -66,7 +77,7 @@ def add_actor(scene: Scene, kit: ActorKit | Actor) -> Scene:
         kit = ActorKit(kit)
     if not isinstance(kit, ActorKit):
         raise AirworthyError(f"add_actor() got a {type(kit).__name__}; expected an Actor, or an ActorKit with its shapes.")
-    for part in kit.actor.parts:
+    for part in (*kit.actor.parts, *kit.looks):
         _known("shape", (part.shape,), {**scene.shapes, **kit.shapes}, kit.actor)
         _known("material", part.materials, {**scene.materials, **kit.materials}, kit.actor)
     if any(actor.name == kit.actor.name for actor in scene.actors):
@@ -79,6 +90,7 @@ def add_actor(scene: Scene, kit: ActorKit | Actor) -> Scene:
         textures=_joined(scene.name, "texture", scene.textures, kit.textures),
         # Skeletons of one name are one: persons of equal height and speed.
         skeletons={**kit.skeletons, **scene.skeletons},
+        looks=scene.looks + kit.looks,
     )
 
 
@@ -344,7 +356,46 @@ def posed(scene: Scene, time: float = 0.0, skins: bool = True) -> Scene:
         lights=tuple(_detached(light, at_rest) for light in scene.lights),
         beacons=tuple(_detached(beacon, at_rest) for beacon in scene.beacons),
         splats=tuple(_detached(item, at_rest) for item in scene.splats),
+        looks=_standing_looks(scene, position, attitude, at),
     )
+
+
+def _standing_looks(scene: Scene, position: Array, attitude: Array, time: Array) -> tuple[Instance, ...]:
+    """Return a scene's looks, those of actors where these are at a time; behind the others, in their order."""
+    riding = riding_looks(scene)
+    if not riding:
+        return scene.looks
+    rows, names = look_rows(scene, riding)
+    local, turn = part_joints(scene, rows, names).poses(rows, np.zeros(1, np.int64), time[:1], {})
+    world = position[rows.actor] + frames.rotate(attitude[rows.actor], local[0])
+    turned = frames.normalize(frames.multiply(attitude[rows.actor], turn[0]))
+    moved = [replace(item, position=three(world[k]), attitude=four(turned[k]), attached="") for k, item in enumerate(riding)]
+    return tuple(item for item in scene.looks if not item.attached) + tuple(moved)
+
+
+def riding_looks(scene: Scene) -> tuple[Instance, ...]:
+    """Return the looks that ride on actors."""
+    return tuple(item for item in scene.looks if item.attached)
+
+
+def look_rows(scene: Scene, riding: Sequence[Instance]) -> tuple[InstanceTable, list[str]]:
+    """Return poses of looks in their actors' frames at rest, with `actor`, and their names; shapes and materials are not told.
+
+    Args:
+        scene: The scene.
+        riding: Of `riding_looks`.
+
+    Raises:
+        UnknownNameError: The scene has no such actor.
+    """
+    actors = {actor.name: index for index, actor in enumerate(scene.actors)}
+    for item in riding:
+        if item.attached not in actors:
+            raise unknown_name("actor", item.attached, actors, f"A look of scene {scene.name!r} is attached to it.")
+    bare = replace(scene, actors=(), looks=tuple(replace(item, materials=()) for item in riding))
+    rows = look_instances(bare, 0, ShapeTable(), MaterialTable())
+    rows.actor = np.array([actors[item.attached] for item in riding], np.int32)
+    return rows, [item.name for item in riding]
 
 
 def _detached(item: Any, poses: dict[str, tuple[Any, Any]]) -> Any:

@@ -185,11 +185,11 @@ class Appearance:
         self.lights, self.light_spans = light_rows(batch.scenes)
         """(light, LIGHT_COLUMNS) of all scenes one after the other, and (scene, 2): first and count."""
         scenes = batch.scenes
-        hazes, lights, rains = ([getattr(one, name) for one in scenes] for name in ("haze", "lights", "rain"))
-        self.skies = sky_rows([one.sky for one in scenes], hazes, lights, rains)
+        hazes, lights, rains, snows = ([getattr(one, name) for one in scenes] for name in ("haze", "lights", "rain", "snow"))
+        self.skies = sky_rows([one.sky for one in scenes], hazes, lights, rains, snows)
         """(scene, SKY_COLUMNS), and behind them rows of tables of daylight and of haze, to which those point."""
         self.has_clouds = bool((self.skies[: len(scenes), 11] > 0.0).any())
-        """Some sky has clouds, which move, or ground that is wet."""
+        """Some sky has clouds, which move, or ground that is wet or under snow."""
         self._shapes, self._scenes = shapes, list(batch.scenes)
         sizes = [max(len(batch.geometry.layout(k)), 1) for k in range(len(batch.scenes))]
         self._slots = [0, *np.cumsum(sizes).tolist()]

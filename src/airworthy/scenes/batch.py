@@ -458,6 +458,15 @@ class SceneBatch:
             self._twin = RenderedBatch(self)
         return self._twin.view(self)
 
+    def actor_poses(self) -> tuple[Array, Array]:
+        """Return world poses of all actors now, (env, actors, 3) and (env, actors, 4), in the order of their scenes."""
+        return self._actor_poses(np.arange(self.env_count))
+
+    @property
+    def joint_overrides(self) -> dict[tuple[int, int], Array]:
+        """Local turns of joints that were given from outside, by (environment, actor)."""
+        return self._overrides
+
     def _actor_poses(self, envs: ArrayInt) -> tuple[Array, Array]:
         """World poses of the actors of environments (k,), (k, actors, 3) and (k, actors, 4)."""
         rows = (envs[:, None] * self._actor_max + np.arange(self._actor_max)).reshape(-1)

@@ -183,11 +183,14 @@ def _references(scene: Scene) -> Iterator[str]:
         if splat.cloud not in scene.clouds:
             yield f"splats[{index}] names the cloud {splat.cloud!r}, which the scene does not hold"
     actors = {actor.name for actor in scene.actors}
-    for kind, items in (("lights", scene.lights), ("beacons", scene.beacons), ("splats", scene.splats)):
+    for kind, items in (("lights", scene.lights), ("beacons", scene.beacons), ("splats", scene.splats), ("looks", scene.looks)):
         for index, thing in enumerate(items):
             attached = getattr(thing, "attached", "")
             if attached and attached not in actors:
                 yield f"{kind}[{index}] is attached to the actor {attached!r}, which the scene does not hold"
+    for where, item in _instances(scene):
+        if item.attached and not where.startswith("looks"):
+            yield f"{where} is attached to the actor {item.attached!r}, but only looks, lights, beacons and splats can be"
 
 
 def _pose_problems(where: str, attitude: tuple[float, ...]) -> Iterator[str]:

@@ -161,7 +161,7 @@ def look_gap(scene: Scene) -> LookGap:
     from airworthy.geometry.distance import clearance
 
     ghosts = [item for item in scene.instances if item.covered and not item.visible and item.collide]
-    near = seen_from_near(scene.looks)
+    near = seen_from_near(item for item in scene.looks if not item.attached)
     shown = [item for item in (*scene.instances, *near) if item.visible]
     hit = [item for item in scene.instances if item.collide]
 

@@ -12,7 +12,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayLike, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Placement, Shape
-from airworthy.scenes.record import Haze, Light, PointLight, Rain, Scene, Sky, SpotLight, Sun
+from airworthy.scenes.record import Haze, Light, PointLight, Rain, Scene, Sky, Snow, SpotLight, Sun
 from airworthy.scenes.sky.clouds import CLOUD_COLUMNS, cloud_tile, has_clouds, over_clouds
 from airworthy.scenes.sky.haze import haze_row
 from airworthy.scenes.sky.stars import has_night
@@ -281,6 +281,7 @@ def sky_rows(
     hazes: Sequence[Haze] = (),
     lights: Sequence[Sequence[Light]] = (),
     rains: Sequence[Rain] = (),
+    snows: Sequence[Snow] = (),
 ) -> ArrayF32:
     """Return a row per sky, (sky, SKY_COLUMNS), and behind them as many more rows as tables of daylight and hazes need.
 
@@ -289,6 +290,7 @@ def sky_rows(
         hazes: Of the scenes; empty: none.
         lights: Of the scenes, whose suns glow in the haze.
         rains: Of the scenes; empty: none.
+        snows: Of the scenes; empty: none.
     """
     table = np.zeros((len(skies), SKY_COLUMNS), np.float32)
     more: list[ArrayF32] = []
@@ -305,12 +307,13 @@ def sky_rows(
             row[:9] = np.concatenate([sky.zenith, sky.horizon, sky.ground]) * sky.intensity
             row[12:] = sky_irradiance(sky, np.linspace(-1.0, 1.0, SKY_STEPS)).reshape(-1)
         rain = rains[index] if index < len(rains) else Rain()
+        snow = snows[index] if index < len(snows) else Snow()
         haze = in_rain(hazes[index] if index < len(hazes) else Haze(), rain)
         if haze.density > 0.0:
             more.append(_whole_rows(haze_row(haze, _level(sky), lights[index] if index < len(lights) else ())))
             row[10] = end - index
             end += 1
-        if has_clouds(sky) or has_night(sky) or rain != Rain():
+        if has_clouds(sky) or has_night(sky) or rain != Rain() or snow != Snow():
             if tile < 0:
                 tile = end
                 more.append(_whole_rows(cloud_tile().reshape(-1)))
@@ -318,6 +321,7 @@ def sky_rows(
             row[11] = end - index
             row_of = cloud_row(sky).copy() if has_clouds(sky) or has_night(sky) else np.zeros(CLOUD_COLUMNS)
             row_of[0], row_of[18:21] = tile - end, (rain.wetness, rain.puddles, rain.rate)
+            row_of[26] = snow.cover
             more.append(_whole_rows(row_of))
             end += 1
     # What is told in single precision must be a whole number.

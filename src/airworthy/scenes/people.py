@@ -22,7 +22,15 @@ from airworthy.scenes.formats.model import Clip, Skeleton, Track
 from airworthy.scenes.record import Actor, Color, Instance, Material, Vector3, Waypoint
 from airworthy.scenes.skeletons import joint_matrices
 
-__all__ = ["PERSON_JOINTS", "person", "standing_angles", "walk_path", "walking_angles"]
+__all__ = [
+    "PERSON_JOINTS",
+    "lowest_foot",
+    "person",
+    "person_skeleton",
+    "standing_angles",
+    "walk_path",
+    "walking_angles",
+]
 
 _KEYS = 32
 """Keys of a clip's cycle."""
@@ -113,7 +121,8 @@ def standing_angles(phase: ArrayLike) -> dict[str, Array]:
     return angles
 
 
-def _skeleton(height: float, speed: float) -> Skeleton:
+def person_skeleton(height: float, speed: float = 1.3) -> Skeleton:
+    """Return the joints of a person of a height [m], with clips of standing and of walking at a speed [m/s]."""
     names = list(PERSON_JOINTS)
     count = len(names)
     bare = Skeleton(
@@ -142,15 +151,15 @@ def _clip(skeleton: Skeleton, height: float, angles: dict[str, Array], duration:
         joint = PERSON_JOINTS.index(f"upper_arm_{side}")
         turns[:, joint] = frames.multiply(frames.from_axis_angle((1.0, 0.0, 0.0), sign * 0.08), turns[:, joint])
     # From the feet upwards: a pelvis of fixed height would let feet sink into the floor or hover.
-    lift = -_lowest(joint_matrices(skeleton, "", np.zeros(count), turns), height)
+    lift = -lowest_foot(joint_matrices(skeleton, "", np.zeros(count), turns), height)
     pelvis = np.tile(np.asarray(skeleton.position[0], float), (count, 1))
     pelvis[:, 2] += lift
     rotation = {joint: Track(times, turns[:, joint].astype(np.float32)) for joint in range(len(_BONES))}
     return Clip(duration, {0: Track(times, pelvis.astype(np.float32))}, rotation)
 
 
-def _lowest(matrices: Array, height: float) -> Array:
-    """Lowest point of the feet (n,) [m]."""
+def lowest_foot(matrices: Array, height: float) -> Array:
+    """Return the lowest point of the feet (n,) [m] of joints' matrices (n, joints, 4, 4) of a person of a height [m]."""
     low = np.full(len(matrices), np.inf)
     for joint, bone in enumerate(_BONES):
         if bone.joint.startswith("foot"):
@@ -222,7 +231,7 @@ def person(
         raise AirworthyError(f"A person of {height} m at {speed} m/s: expected 0.5 to 2.5 m, and 0.05 to 12 m/s.")
     # Shapes are named by height, materials by person: people of one height share their capsules.
     kind = f"person_{height:g}"
-    skeleton = _skeleton(height, speed)
+    skeleton = person_skeleton(height, speed)
     rest = joint_matrices(skeleton)[0]
     colors = {**_COLORS, **({"shirt": shirt} if shirt else {})}
     materials = {f"{name}/{key}": Material((*color, 1.0), roughness=0.85) for key, color in colors.items()}

@@ -165,6 +165,9 @@ class Instance:
     footprint: tuple[float, float] = field(default=(0.0, 0.0), metadata=LATER)
     """Level of detail: colours show it where a pixel covers from the first to less than the second width at its place [m]; a
     second of 0: without end. Of a thing and its coarser kin one is shown, by distance and by the image's resolution."""
+    attached: str = field(default="", metadata=LATER)
+    """Of a look: name of the actor with which it moves, as its parts do, by the joint of its name where there is one; its
+    pose is in the actor's frame at rest. Empty: it stands in the world."""
 
 
 @dataclass(frozen=True)
@@ -341,6 +344,21 @@ class Rain:
 
 
 @dataclass(frozen=True)
+class Snow:
+    """Snow that lies on what faces the sky and is not sheltered from above; none by default. Colours alone show it.
+
+    Raises:
+        AirworthyError: The cover is out of range.
+    """
+
+    cover: Annotated[float, SHARE] = 0.0
+    """0 none, 0.3 patches, 1 everything level and half of what is as steep as a roof (`scenes.sky.snow`)."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Snow.")
+
+
+@dataclass(frozen=True)
 class Pose:
     """A place to be at, and a heading."""
 
@@ -494,6 +512,7 @@ class Scene:
     """Of a captured place: which of its space is known to be free, which holds a surface, and which is unknown."""
     haze: Haze = field(default=Haze(), metadata=LATER)
     rain: Rain = field(default=Rain(), metadata=LATER)
+    snow: Snow = field(default=Snow(), metadata=LATER)
     looks: tuple[Instance, ...] = field(default=(), metadata=LATER)
     """Things that only colours show: no depth, label, body, map or beacon knows of them. They stand where what is hit is not
     shown (`covered` and not `visible`), or beside it: leaves, grass, ornament."""

@@ -7,6 +7,7 @@ actor.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -210,8 +211,13 @@ def _unit_columns(matrix: Array) -> Array:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=-2, keepdims=True), 1e-12)
 
 
-def part_joints(scene: Scene, rows: InstanceTable) -> PartJoints:
-    """Return which joints move which rows of a scene's actors' parts.
+def part_joints(scene: Scene, rows: InstanceTable, names: Sequence[str] | None = None) -> PartJoints:
+    """Return which joints move which rows of a scene's actors' parts, or of what rides on actors.
+
+    Args:
+        scene: The scene.
+        rows: The parts at rest.
+        names: Of what rides, as many as rows; None: rows are the actors' parts.
 
     Raises:
         UnknownNameError: An actor names a skeleton or animation that is not there.
@@ -227,7 +233,8 @@ def part_joints(scene: Scene, rows: InstanceTable) -> PartJoints:
         if actor.animation:
             _clip(skeleton, actor.animation)
         mine = np.flatnonzero(rows.actor == slot)
-        joints = np.array([joint_of_part(skeleton, part.name) for part in actor.parts], np.int64)
+        called = [part.name for part in actor.parts] if names is None else [names[row] for row in mine]
+        joints = np.array([joint_of_part(skeleton, name) for name in called], np.int64)
         rest = joint_matrices(skeleton)[0]
         # Parts are carried from the rest pose, which must be undone first.
         if (np.abs(np.linalg.det(rest)) < 1e-12).any():

@@ -79,8 +79,10 @@ def test_a_street_is_sound_and_a_function_of_its_name(name: str) -> None:
     assert not [item for item in findings(place) if item.fatal]
     assert scene_digest(scene(name)) == scene_digest(place)
     assert all(item.collide and item.visible for item in place.instances)
-    # What is seen and not hit are trees from afar, and their shadows.
-    assert all(item.semantic == "tree" and (item.shadow == "only" or any(item.footprint)) for item in place.looks)
+    # What is seen and not hit are people, where their capsules are hit, and trees from afar and their shadows.
+    assert {item.attached for item in place.looks if item.semantic == "person"} == {actor.name for actor in place.actors}
+    rest = [item for item in place.looks if not item.attached]
+    assert all(item.semantic == "tree" and (item.shadow == "only" or any(item.footprint)) for item in rest)
     assert place.facts["houses"] >= 20
     assert place.facts["cars"] >= 4
     lamps = [light for light in place.lights if isinstance(light, SpotLight)]

@@ -62,7 +62,7 @@ def assert_counts(place: Scene) -> None:
     assert place.facts["loads"] > 200
     assert place.facts["lamps"] >= 8
     assert all(item.collide for item in place.instances)
-    assert not place.looks
+    assert {item.attached for item in place.looks} == {actor.name for actor in place.actors}  # people, and nothing else
     own, drawn = triangle_count(place)
     assert own < 200_000
     assert drawn < 1_000_000

@@ -21,7 +21,7 @@ from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import make_folder, write_text
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
-from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, write_scene
+from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, weather_named, write_scene
 from airworthy.scenes.carved import is_unknown_solid
 from airworthy.scenes.checking import description
 from airworthy.scenes.dressing import dressed, has_dress
@@ -547,7 +547,8 @@ def _render(config: RenderSceneConfig) -> int:
     wears = config.dress and "rgb" in config.channels and has_dress(scene)
     if wears:
         # Another sky that is asked for brings air of its own.
-        scene = dressed(scene, sky="" if config.sky else "noon")
+        white = any(weather_named(name).snow.cover for name in config.sky)
+        scene = dressed(scene, "winter" if white else "summer", sky="" if config.sky else "noon")
     exposure = None if wears and not config.exposure else _exposure(config)
     still = _still(config)
     quality = PictureLight.quality if still else config.quality

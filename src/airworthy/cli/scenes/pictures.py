@@ -184,7 +184,7 @@ def sky_pictures(
     if not weathers or "rgb" not in channels:
         return pictures(scene, camera, size, channels, time, light)
     viewpoint = camera if isinstance(camera, Viewpoint) else view(posed(scene, time), camera)
-    places = [under_sky(scene, one.sky, one.haze, one.rain) for one in weathers]
+    places = [under_sky(scene, one.sky, one.haze, one.rain, one.snow if one.snow.cover else None) for one in weathers]
     shown = [pictures(place, viewpoint, size, ("rgb",), time, light)["rgb"] for place in places]
     rest = [channel for channel in channels if channel != "rgb"]
     made = pictures(scene, viewpoint, size, rest, time, light) if rest else {}

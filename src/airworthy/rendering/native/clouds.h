@@ -122,6 +122,39 @@ struct Clouds {
     return out;
   }
 };
+// Snow that lies (airworthy.scenes.sky.snow, and its twin), of the same row and tile.
+struct Snow {
+  static INLINE F noise(const float* row, const V3& p, float side, float dx, float dy) {
+    const float* tile = row + (int)row[0] * SKY_COLUMNS;
+    return Clouds::noise(tile, (p.x + dx) * (1.0f / side), (p.y + dy) * (1.0f / side));
+  }
+  // How much of a surface it hides where nothing shelters it.
+  SHADING_FUNCTION F share(const float* row, const Appearance& appearance, M there, const Fetched& fetched, const Surface& s) {
+    // Of glass the albedo is a tint.
+    there = there & (W::gather(appearance.materials, W::pick(there, fetched.material, W::i(0)) * MATERIAL_COLUMNS + 15) == 0.0f);
+    const F up = W::clamp((s.geometric.z - SNOW_STEEP) * (1.0f / (SNOW_LEVEL - SNOW_STEEP)), 0.0f, 1.0f);
+    const F none = N::c(0.0f);
+    if (!N::any(there & (up > 0.0f))) return none;
+    const F uneven = noise(row, s.point, SNOW_BROAD, 0.0f, 0.0f) * 0.6f + noise(row, s.point, SNOW_SMALL, 0.0f, 0.0f) * 0.4f;
+    const F slope = up * up * (3.0f - up * 2.0f);
+    return N::select(there, W::clamp((slope * (1.6f * row[26]) - uneven * 0.6f) * 6.0f, 0.0f, 1.0f), none);
+  }
+  // The way to the sky by which it is asked whether something shelters a place.
+  SHADING_FUNCTION V3 lean(const float* row, const V3& p) {
+    const F x = noise(row, p, SNOW_SMALL, 0.0f, 0.0f) * 2.0f - 1.0f, y = noise(row, p, SNOW_BROAD, 0.0f, 0.0f) * 2.0f - 1.0f;
+    return {x * (SNOW_SHELTER * SNOW_LEAN), y * (SNOW_SHELTER * SNOW_LEAN), N::c(SNOW_SHELTER)};
+  }
+  SHADING_FUNCTION void lay(const float* row, F share, Surface& s) {
+    const F here = noise(row, s.point, SNOW_SMALL, 0.0f, 0.0f);
+    const F east = (noise(row, s.point, SNOW_SMALL, SNOW_STEP, 0.0f) - here) * (SNOW_DRIFT / SNOW_STEP);
+    const F north = (noise(row, s.point, SNOW_SMALL, 0.0f, SNOW_STEP) - here) * (SNOW_DRIFT / SNOW_STEP);
+    const V3 drift = {s.geometric.x - east, s.geometric.y - north, s.geometric.z};
+    s.normal = V3::mix(s.normal, drift.unit(), share).unit();
+    s.albedo = V3::mix(s.albedo, V3::c(SNOW_RED, SNOW_GREEN, SNOW_BLUE), share);
+    s.roughness = W::mix(s.roughness, N::c(SNOW_ROUGHNESS), share);
+    s.metallic = s.metallic * (1.0f - share);
+  }
+};
 // Wet surfaces and puddles (airworthy.scenes.sky.wetness, and its twin), of the same row and tile as the clouds.
 struct Wet {
   SHADING_FUNCTION void on(const float* row, const Appearance& appearance, M there, const Fetched& fetched, Surface& s) {

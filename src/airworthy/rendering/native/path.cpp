@@ -332,7 +332,19 @@ for (;;) {
     const V3 towards = direction * N::c(-1.0f);
     Fetched fetched;
     Surface s = Surfaces::at(batch, appearance, env, towards, N::c(0.0f), hit, fetched, true);
-    if (tracer.sky[11] > 0.0f) Wet::on(tracer.sky + (int)tracer.sky[11] * SKY_COLUMNS, appearance, there, fetched, s);
+    if (tracer.sky[11] > 0.0f) {
+      const float* row = tracer.sky + (int)tracer.sky[11] * SKY_COLUMNS;
+      Wet::on(row, appearance, there, fetched, s);
+      if (row[26] > 0.0f) {
+        F share = Snow::share(row, appearance, there, fetched, s);
+        const M asked = share > 0.0f;
+        if (N::any(asked)) {
+          const V3 from = s.point + s.geometric * (hit.range * 2e-5f + 1e-3f);
+          share = N::select(tracer.open(from, Snow::lean(row, s.point), N::c(1.0f), asked), share, N::c(0.0f));
+          Snow::lay(row, share, s);
+        }
+      }
+    }
     if (N::any(there & ((s.emission.x + s.emission.y + s.emission.z) > 0.0f))) {
       F part = N::c(1.0f);
       if (tracer.emitter_count > 0) {

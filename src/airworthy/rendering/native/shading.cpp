@@ -105,6 +105,16 @@ struct Shader {
     const float* look = appearance.materials + MATERIAL_COLUMNS * material;
     return ((flags & USE_LEAF_SHADOWS) && look[14] > 0.0f) || ((flags & USE_GLASS) && look[15] > 0.0f);
   }
+  // Snow on what faces the sky and is not sheltered.
+  SHADING_MEMBER void snow(const float* row, M there, const Fetched& fetched, F travelled, Surface& s) const {
+    F share = Snow::share(row, appearance, there, fetched, s);
+    const M asked = share > 0.0f;
+    if (!N::any(asked)) return;
+    V3 unused;
+    const V3 from = s.point + s.geometric * (travelled * 2e-5f + 1e-3f);
+    share = N::select(dark(from, Snow::lean(row, s.point), asked, unused), N::c(0.0f), share);
+    Snow::lay(row, share, s);
+  }
   // Light that comes back along a ray. `mirror` becomes the direction in which the surface mirrors, `share` how much of that light
   // is to be added when it is traced (0: nothing).
   // `scattered`: the ray comes from a rough mirror, whose lamps and suns have been taken already.
@@ -122,7 +132,11 @@ struct Shader {
     if (!N::any(there)) return out;
     Fetched fetched;
     s = Surfaces::at(batch, appearance, env, towards, spread, hit, fetched, true);
-    if (sky[11] > 0.0f) Wet::on(sky + (int)sky[11] * SKY_COLUMNS, appearance, there, fetched, s);
+    if (sky[11] > 0.0f) {
+      const float* row = sky + (int)sky[11] * SKY_COLUMNS;
+      Wet::on(row, appearance, there, fetched, s);
+      if (row[26] > 0.0f) snow(row, there, fetched, travelled, s);
+    }
     if (flags & USE_GLASS) {
       s.passing = Glass::passing(appearance, there, fetched, s.ior);
       // A pane has no light of its own: whoever looks through it follows the ray.

@@ -36,6 +36,7 @@ from airworthy.scenes.record import (
     Region,
     Scene,
     Sky,
+    Snow,
     SplatPlacement,
     SpotLight,
     Sun,
@@ -192,7 +193,7 @@ def write_cloud(splats: Splats, root: Path, stem: str, form: CloudForm) -> dict[
 
 _SECTIONS = ("shapes", "textures", "materials", "skeletons", "clouds")
 """Tables of tables, one section per entry."""
-_TABLES = ("semantics", "facts", "sky", "haze", "rain")
+_TABLES = ("semantics", "facts", "sky", "haze", "rain", "snow")
 """One section each."""
 _ROWS = ("instances", "looks", "splats", "models", "spawn", "gates", "beacons")
 """Lists of one line per entry."""
@@ -309,6 +310,7 @@ _PLAIN: dict[str, Any] = {
     "sky": Sky,
     "haze": Haze,
     "rain": Rain,
+    "snow": Snow,
     "spawn": tuple[Region, ...],
     "gates": tuple[GateFrame, ...],
     "beacons": tuple[Beacon, ...],

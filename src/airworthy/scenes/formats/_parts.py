@@ -50,7 +50,10 @@ def as_model(thing: Writable) -> Model:
     actors = {actor.name: actor for actor in thing.actors}
     moving = [carried(actor, part) for actor in thing.actors for part in actor.parts]
     lights = tuple(_carried_light(light, actors) for light in thing.lights)
-    looks = [dataclasses.replace(look, collide=False) for look in seen_from_near(thing.looks)]
+    looks = [
+        dataclasses.replace(carried(actors[look.attached], look) if look.attached in actors else look, collide=False)
+        for look in seen_from_near(thing.looks)
+    ]
     return Model(dict(thing.shapes), thing.materials, thing.textures, (*thing.instances, *looks, *moving), lights)
 
 
@@ -60,7 +63,7 @@ def carried(actor: Actor, part: Instance) -> Instance:
     position = np.array(actor.position, float) + frames.rotate(turn, np.array(part.position, float))
     attitude = frames.multiply(turn, np.array(part.attitude, float))
     name = f"{actor.name} {part.name}".strip()
-    return dataclasses.replace(part, position=_tuple(position), attitude=_tuple(attitude), name=name)
+    return dataclasses.replace(part, position=_tuple(position), attitude=_tuple(attitude), name=name, attached="")
 
 
 def _carried_light(light: Light, actors: dict[str, Actor]) -> Light:

@@ -18,6 +18,9 @@ from airworthy.scenes.buildings.patches import PatchMesh
 from airworthy.scenes.buildings.relief import DEEP
 from airworthy.scenes.buildings.shade import open_shares
 from airworthy.scenes.buildings.surfaces import Fittings
+from airworthy.scenes.figures.figure import FigureForm
+from airworthy.scenes.figures.stances import Stance
+from airworthy.scenes.figures.wearing import with_figure
 from airworthy.scenes.generators.seeding import checked, generator
 from airworthy.scenes.materials.library import with_material
 from airworthy.scenes.people import person
@@ -432,6 +435,22 @@ def _people(scene: Scene, plan: _Plan, rng: np.random.Generator) -> Scene:
                 yaw=facing + math.pi * k,
                 shirt=shirts[int(rng.random() * len(shirts))],
             )
-            scene = add_actor(scene, kit)
+            scene = add_actor(scene, with_figure(kit, _passer_by(scene, number, height, plan.season)))
             number += 1
     return scene
+
+
+def _passer_by(scene: Scene, number: int, height: float, season: Season) -> FigureForm:
+    """Return how somebody looks: by numbers of their own, so that nothing else of the street is drawn otherwise."""
+    rng = generator("passer-by", scene.name, number)
+    woman = height < 1.70 if rng.random() < 0.8 else height >= 1.70
+    warm = rng.random() < (0.75 if season == "summer" else 0.15)
+    look = float(0.9 * (rng.random() - 0.5))
+    return FigureForm(
+        height,
+        float(np.clip(0.15 + 0.45 * rng.normal(), -1.0, 1.0)),
+        bool(woman),
+        "shirt" if warm else "jacket",
+        int(rng.random() * 10_000),
+        Stance(look=round(look, 2)),
+    )

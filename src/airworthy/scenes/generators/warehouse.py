@@ -17,6 +17,9 @@ from airworthy.scenes.actors import add_actor
 from airworthy.scenes.buildings.patches import PatchMesh
 from airworthy.scenes.buildings.shade import open_shares
 from airworthy.scenes.buildings.surfaces import Fittings
+from airworthy.scenes.figures.figure import FigureForm
+from airworthy.scenes.figures.stances import Stance
+from airworthy.scenes.figures.wearing import with_figure
 from airworthy.scenes.generators.seeding import checked, generator
 from airworthy.scenes.people import person
 from airworthy.scenes.record import Light, Pose, Region, Scene, Sky, SpotLight
@@ -303,7 +306,10 @@ def _people(scene: Scene, hall: _Hall, rng: np.random.Generator) -> Scene:
             yaw=hall.side * yaw,
             shirt=((0.75, 0.28, 0.01), (0.55, 0.62, 0.02))[number],
         )
-        scene = add_actor(scene, kit)
+        drawn = generator("worker", scene.name, number)
+        look, weight = float(0.7 * (drawn.random() - 0.5)), float(np.clip(0.25 + 0.4 * drawn.normal(), -1.0, 1.0))
+        form = FigureForm(height, weight, False, "worker", int(drawn.random() * 10_000), Stance(look=round(look, 2)))
+        scene = add_actor(scene, with_figure(kit, form))
     return scene
 
 

@@ -36,7 +36,7 @@ CLOUD_COLUMNS = 28
 """Of a row: rows to the tile; cover of heaps and of wisps; base of the heaps [m]; wind (2) [m/s]; drift (2) [m]; direction to
 the sun (3); its irradiance above the clouds (3); radiance of the light from all sides (3); 1 over the distance at which
 clouds fade [1/m]; wetness, puddles and rate of the rain (`scenes.sky.wetness`); stars and moon
-(`scenes.sky.stars`), 5; 2 spare."""
+(`scenes.sky.stars`), 5; cover of snow (`scenes.sky.snow`); 1 spare."""
 CLOUD_NUMBERS: dict[str, float] = {
     "CLOUD_TILE": 11000.0,  # side of the tile on the layer of heaps [m]
     "CLOUD_DEPTH": 1100.0,  # height of the highest heaps [m]

@@ -15,8 +15,9 @@ from typing import Annotated
 from airworthy.core import random
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import SHARE, Bound, check_fields
-from airworthy.scenes.record import Haze, Light, Rain, Scene, Sky, Sun
+from airworthy.scenes.record import Haze, Light, Rain, Scene, Sky, Snow, Sun
 from airworthy.scenes.sky.haze import VISIBLE
+from airworthy.scenes.sky.snow import in_snow
 from airworthy.scenes.sky.solar_position import sun_position
 from airworthy.scenes.sky.stars import moonlight
 from airworthy.scenes.sky.tables import sky_sun
@@ -31,6 +32,7 @@ class Weather:
     sky: Sky
     haze: Haze = field(default_factory=Haze)
     rain: Rain = field(default_factory=Rain)
+    snow: Snow = field(default_factory=Snow)
 
 
 def _daylight(degrees: float, azimuth: float, **more: float | tuple[float, float]) -> Sky:
@@ -51,6 +53,8 @@ SKIES: dict[str, Weather] = {
     "rain": Weather(_daylight(38.0, 2.5, cover=1.0, cumulus=0.9), Haze(VISIBLE / 4000.0, 300.0), Rain(10.0, 1.0, 0.3)),
     "wet": Weather(_daylight(42.0, 2.5, cumulus=0.6, cirrus=0.2, drift=(9000.0, 0.0)), rain=Rain(0.0, 1.0, 0.3)),
     "wet_dusk": Weather(_daylight(-4.0, 1.2, turbidity=3.0, cumulus=0.4), rain=Rain(0.0, 1.0, 0.3)),
+    "snow": Weather(_daylight(24.0, 2.5, cover=1.0), Haze(VISIBLE / 3000.0, 200.0), snow=Snow(0.9)),
+    "snow_sun": Weather(_daylight(16.0, 2.5, turbidity=2.0), snow=Snow(0.75)),
     "hazy": Weather(_daylight(35.0, 2.5, turbidity=6.0), Haze(VISIBLE / 800.0, 120.0)),
     "fog": Weather(_daylight(30.0, 2.5, cover=1.0), Haze(VISIBLE / 70.0, 60.0)),
     "dust": Weather(_daylight(45.0, 1.2, turbidity=8.0), Haze(VISIBLE / 150.0, 80.0, color=(0.95, 0.76, 0.52))),
@@ -99,7 +103,7 @@ def sky_at(time: datetime, latitude: float, longitude: float, sky: Sky | None = 
     return replace(sky or Sky(), model="daylight", elevation=elevation, azimuth=azimuth)
 
 
-def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None, rain: Rain | None = None) -> Scene:
+def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None, rain: Rain | None = None, snow: Snow | None = None) -> Scene:
     """Return a scene under a sky by daylight, its suns replaced by that of the sky, and in a haze.
 
     Args:
@@ -107,6 +111,7 @@ def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None, rain: Rain | Non
         sky: By daylight.
         haze: None: the scene's own.
         rain: None: the scene's own.
+        snow: None: the scene's own; the ground below the horizon whitens with one that is given.
 
     Raises:
         AirworthyError: The sky is a gradient.
@@ -115,7 +120,8 @@ def under_sky(scene: Scene, sky: Sky, haze: Haze | None = None, rain: Rain | Non
     others = tuple(light for light in scene.lights if not isinstance(light, Sun))
     lights: tuple[Light, ...] = others if sun is None else (sun, *others)
     haze, rain = scene.haze if haze is None else haze, scene.rain if rain is None else rain
-    return replace(scene, sky=sky, lights=lights, haze=haze, rain=rain)
+    made = replace(scene, sky=sky, lights=lights, haze=haze, rain=rain)
+    return made if snow is None else in_snow(made, snow.cover)
 
 
 # ---- Another sky for every environment --------------------------------------------------------------------------------------
@@ -155,10 +161,25 @@ class SkyVariation:
     """Of that rain [mm/h]; drawn evenly by its logarithm."""
     puddles: Annotated[tuple[float, float], SHARE] = (0.0, 0.5)
     """About what share of level ground stands under water there."""
+    snowy: Annotated[float, SHARE] = 0.0
+    """Share of environments under snow, which are never wet."""
+    snow: Annotated[tuple[float, float], SHARE] = (0.2, 1.0)
+    """Its cover there."""
 
     def __post_init__(self) -> None:
         check_fields(self, "SkyVariation.")
-        for name in ("elevation", "azimuth", "turbidity", "cumulus", "cirrus", "rate", "puddles", "visibility", "intensity"):
+        for name in (
+            "elevation",
+            "azimuth",
+            "turbidity",
+            "cumulus",
+            "cirrus",
+            "rate",
+            "puddles",
+            "snow",
+            "visibility",
+            "intensity",
+        ):
             low, high = getattr(self, name)
             if low > high:
                 raise AirworthyError(f"SkyVariation.{name} reaches from {low:g} down to {high:g}; expected the smaller first.")
@@ -182,7 +203,7 @@ def varied(scene: Scene, number: int, seed: int = 0, variation: SkyVariation = D
         variation: Between which numbers.
     """
     drawn = drawn_weather(number, seed, variation, scene.sky)
-    return under_sky(scene, drawn.sky, drawn.haze, drawn.rain)
+    return under_sky(scene, drawn.sky, drawn.haze, drawn.rain, drawn.snow if drawn.snow != Snow() else None)
 
 
 def drawn_weather(number: int, seed: int = 0, variation: SkyVariation = DEFAULT_VARIATION, sky: Sky | None = None) -> Weather:
@@ -217,6 +238,10 @@ def drawn_weather(number: int, seed: int = 0, variation: SkyVariation = DEFAULT_
         # After rain as often as in it.
         rate = _by_logarithm(variation.rate, u[13]) if u[14] < 0.5 else 0.0
         rain = Rain(rate, 1.0, _between(variation.puddles, u[15]))
+    # Numbers of another step: those above are the same with and without it.
+    more = random.uniforms(random.flight_key(seed, number), 1, random.Stream.SKY, 2)
+    if more[0] < variation.snowy:
+        return Weather(made, haze, Rain(), Snow(_between(variation.snow, more[1])))
     return Weather(made, haze, rain)
 
 

@@ -1,4 +1,4 @@
-"""Meshes of plants on disk: made once, read by every later run; named by what they were made of and by the code that did."""
+"""Meshes of plants and people on disk: made once, read by every later run; named by what they are made of and by whose code."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from airworthy.geometry import Mesh
 
 __all__ = ["cache_folder", "kept_mesh"]
 
+_CHANNEL = "channel."
+"""Before the names of a mesh's channels."""
 _ARRAYS = ("vertices", "faces", "normals", "uv", "colors", "face_material")
 
 
@@ -32,15 +34,18 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "airworthy" / "plants"
 
 
-def kept_mesh(text: str, make: Callable[[], Mesh], folder: str | Path | None = None) -> Mesh:
+def kept_mesh(
+    text: str, make: Callable[[], Mesh], folder: str | Path | None = None, package: str = "airworthy.scenes.vegetation"
+) -> Mesh:
     """Return a mesh from the cache, or made and kept there: the same bits either way.
 
     Args:
         text: Everything that the mesh is a function of, but the code.
         make: Makes it.
         folder: The cache; None: `cache_folder()`.
+        package: Whose code makes it.
     """
-    path = Path(folder or cache_folder()) / f"{sha256(f'{text} {_code()}')[:32]}.safetensors"
+    path = Path(folder or cache_folder()) / f"{sha256(f'{text} {_code(package)}')[:32]}.safetensors"
     if path.is_file():
         try:
             return _read(path)
@@ -56,9 +61,9 @@ def kept_mesh(text: str, make: Callable[[], Mesh], folder: str | Path | None = N
 
 
 @cache
-def _code() -> str:
-    """Return a digest of what grows plants: meshes of before a change are not those of after it."""
-    folder = files("airworthy.scenes.vegetation")
+def _code(package: str) -> str:
+    """Return a digest of what makes meshes: those of before a change are not those of after it."""
+    folder = files(package)
     sources = sorted(item.name for item in folder.iterdir() if item.name.endswith((".py", ".toml")))
     return sha256("\n".join(folder.joinpath(name).read_text("utf-8") for name in sources))
 
@@ -67,6 +72,7 @@ def _packed(mesh: Mesh) -> bytes:
     from safetensors.numpy import save
 
     arrays = {name: np.ascontiguousarray(value) for name in _ARRAYS if (value := getattr(mesh, name)) is not None}
+    arrays |= {f"{_CHANNEL}{name}": np.ascontiguousarray(value) for name, value in mesh.channels.items()}
     return save(arrays, metadata={"sha256": _digest(arrays)})
 
 
@@ -84,6 +90,7 @@ def _read(path: Path) -> Mesh:
         head = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         if head["__metadata__"]["sha256"] != _digest(arrays):
             raise ValueError("its digest is another")
-        return Mesh(**arrays)
+        channels = {name.removeprefix(_CHANNEL): arrays.pop(name) for name in list(arrays) if name.startswith(_CHANNEL)}
+        return Mesh(**arrays, channels=channels)
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise AssetError(f"{str(path)!r} holds no plant ({error}); it grows again.") from error

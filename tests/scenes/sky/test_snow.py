@@ -1,0 +1,67 @@
+"""Snow: where it lies by slope, cover and chance, and how it is drawn and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from airworthy.core.errors import AirworthyError
+from airworthy.scenes import Scene, Sky, SkyVariation, Snow, read_scene, scene_digest, under_sky, weather_named, write_scene
+from airworthy.scenes.dressing import dressed
+from airworthy.scenes.sky.snow import in_snow, snow_share
+from airworthy.scenes.sky.weather import drawn_weather
+
+PLACES = np.random.default_rng(0).uniform(-40.0, 40.0, (4000, 3))
+
+
+def lying(cover: float, degrees: float) -> float:
+    """Return the mean share of slopes that snow hides."""
+    slope = np.radians(degrees)
+    return float(snow_share(Snow(cover), np.tile([np.sin(slope), 0.0, np.cos(slope)], (len(PLACES), 1)), PLACES).mean())
+
+
+def test_more_snow_covers_more_and_steeper_slopes_less() -> None:
+    level = [lying(cover, 0.0) for cover in (0.0, 0.1, 0.3, 0.6, 1.0)]
+    assert level[0] == pytest.approx(0.0, abs=1e-9)
+    assert level == sorted(level)
+    assert 0.2 < level[2] < 0.95
+    assert level[4] == pytest.approx(1.0, abs=1e-6)
+    slopes = [lying(0.6, angle) for angle in (0.0, 35.0, 50.0, 60.0, 66.0, 90.0, 180.0)]
+    assert slopes == sorted(slopes, reverse=True)
+    assert slopes[0] == slopes[1]
+    assert slopes[4:] == [0.0, 0.0, 0.0]
+
+
+def test_snow_is_in_scene_files_and_a_place_without_keeps_its_digest(tmp_path: Path) -> None:
+    bare = under_sky(Scene("s"), Sky(model="daylight"))
+    white = in_snow(bare, 0.5)
+    write_scene(white, tmp_path / "place")
+    assert read_scene(tmp_path / "place").snow == Snow(0.5)
+    assert scene_digest(white) != scene_digest(bare)
+    assert scene_digest(under_sky(bare, bare.sky, bare.haze, bare.rain)) == scene_digest(bare)
+    # What the ground sends back from below the horizon is snow's.
+    assert min(white.sky.ground) > max(bare.sky.ground)
+    assert weather_named("snow").snow.cover > 0.5
+    with pytest.raises(AirworthyError, match="cover"):
+        Snow(1.5)
+
+
+def test_snow_is_drawn_for_a_share_of_environments_and_changes_nothing_else() -> None:
+    without = [drawn_weather(number, 3, SkyVariation(rainy=0.4)) for number in range(200)]
+    drawn = [drawn_weather(number, 3, SkyVariation(rainy=0.4, snowy=0.3, snow=(0.4, 0.6))) for number in range(200)]
+    covers = [one.snow.cover for one in drawn if one.snow.cover > 0.0]
+    assert len(covers) == pytest.approx(60, abs=25)
+    assert 0.4 <= min(covers) < max(covers) <= 0.6
+    for before, after in zip(without, drawn, strict=True):
+        assert after.sky == before.sky
+        assert after.haze == before.haze
+        assert after.rain == before.rain or after.snow.cover > 0.0 == after.rain.wetness
+    with pytest.raises(AirworthyError, match="snow reaches"):
+        SkyVariation(snow=(0.6, 0.4))
+
+
+def test_only_forests_and_districts_are_dressed_for_winter() -> None:
+    with pytest.raises(AirworthyError, match="no dress"):
+        dressed(Scene("s"), sky="snow")
