@@ -233,7 +233,7 @@ def part_joints(scene: Scene, rows: InstanceTable, names: Sequence[str] | None =
         if actor.animation:
             _clip(skeleton, actor.animation)
         mine = np.flatnonzero(rows.actor == slot)
-        called = [part.name for part in actor.parts] if names is None else [names[row] for row in mine]
+        called = [part.name for part in actor.parts] if names is None else [names[int(row)] for row in mine]
         joints = np.array([joint_of_part(skeleton, name) for name in called], np.int64)
         rest = joint_matrices(skeleton)[0]
         # Parts are carried from the rest pose, which must be undone first.

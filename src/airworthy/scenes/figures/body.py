@@ -9,6 +9,7 @@ them, and in faces, curves are drawn by eye. Lengths are those of the joints (`s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,11 +31,12 @@ class Build:
     woman: bool = False
 
 
-def _sized(build: Build, rows: list[tuple[float, ...]], swell: float = 1.0) -> Limb:
+def _sized(build: Build, rows: Sequence[tuple[float, ...]], swell: float = 1.0) -> Limb:
     """Return a limb of rows (z, front, back, half width[, axis]) in shares of the stature, rising in z."""
     z, front, back, wide, *middle = np.array(sorted(rows)).T * build.stature
     axis = tuple(middle[0].tolist()) if middle else ()
-    return Limb(tuple(z.tolist()), *(tuple((swell * v).tolist()) for v in (front, back, wide)), axis)
+    ahead, behind, half = (tuple((swell * v).tolist()) for v in (front, back, wide))
+    return Limb(tuple(z.tolist()), ahead, behind, half, axis)
 
 
 def _girth(build: Build, share: float = 0.10) -> float:

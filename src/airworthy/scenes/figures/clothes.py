@@ -7,8 +7,8 @@ colours of vertices.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class GarmentPiece:
     """Least detail at which it is there: what is small or thin is left out from afar."""
     owner: str = ""
     """Joint with which it goes where a figure moves."""
-    bones: tuple[tuple[str, tuple[float, ...]], ...] = field(default=())
+    bones: tuple[tuple[str, tuple[float, ...]], ...] = ()
     """More places to look around: joints and points in their frames, in shares of the stature."""
 
 
@@ -146,6 +146,7 @@ def _below(z: float) -> Field:
     return sheet((0.0, 0.0, 1.0), z)
 
 
+_Choice = TypeVar("_Choice")
 _Covering = tuple[str, str, Field, float]
 """With which joint it goes where a figure moves, in whose frame it is, the field, and the width of its seam [m]."""
 _ENDS: dict[str, tuple[float, ...]] = {
@@ -176,7 +177,7 @@ class _Dresser:
         self.number = int(self.rng.random() * 2)
         self.style = self._one(("long", "tied", "long", "short") if build.woman else ("short",))
 
-    def _one(self, choices: Sequence):  # type: ignore[no-untyped-def, type-arg]
+    def _one(self, choices: Sequence[_Choice]) -> _Choice:
         return choices[int(self.rng.random() * len(choices))]
 
     def at(self, joint: str, base: Field) -> Field:
@@ -300,7 +301,7 @@ class _Dresser:
             bend = _creases(b, 0.0, 0.035, 0.0026, 0.026, phase)
             hem = _creases(b, -0.205, 0.035, 0.0042, 0.021, phase + 1.0)
             lower = body.shank(b, 0.003 + loose, 0.0335 * s)
-            lower = _cut(_puffed(lower, lambda p, a=bend, c=hem: a(p) + c(p)), _above(-0.243 * s))
+            lower = _cut(_puffed(_puffed(lower, bend), hem), _above(-0.243 * s))
             parts += [(thigh, thigh, upper, 0.012 * s), (calf, calf, lower, 0.012 * s)]
             phase += 1.7
         return self._garment(parts, 1.3, self._trouser_paint(), 0.038)

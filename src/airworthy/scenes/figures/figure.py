@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from airworthy.core.arrays import Array
+from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh
 from airworthy.scenes.appearance import OPEN_CHANNEL
@@ -103,7 +103,7 @@ def _made(form: FigureForm, apart: bool = False) -> dict[str, Mesh]:
     return {owner: _joined(surfaces) for owner, surfaces in groups.items()}
 
 
-_Surface = tuple[Array, Array, Array, Array, Array, Array]
+_Surface = tuple[Array, ArrayInt, Array, Array, ArrayInt, Array]
 """Vertices, faces, normals, colours, materials and open shares."""
 
 

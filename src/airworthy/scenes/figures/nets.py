@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.scenes.figures.fields import Field, gradient
 
 __all__ = ["surface_net"]
@@ -58,7 +58,7 @@ def _means(values: Array) -> Array:
     return np.asarray(total / count[:, None])
 
 
-def _faces(inside: Array, number: ArrayInt) -> ArrayInt:
+def _faces(inside: ArrayBool, number: ArrayInt) -> ArrayInt:
     """Return two triangles for every edge of the grid that the surface crosses, between the four cells around it."""
     made = []
     for axis in range(3):

@@ -448,7 +448,7 @@ def _passer_by(scene: Scene, number: int, height: float, season: Season) -> Figu
     look = float(0.9 * (rng.random() - 0.5))
     return FigureForm(
         height,
-        float(np.clip(0.15 + 0.45 * rng.normal(), -1.0, 1.0)),
+        float(np.clip(0.15 + 0.45 * rng.normal(), -1.0, 0.6)),
         bool(woman),
         "shirt" if warm else "jacket",
         int(rng.random() * 10_000),

@@ -307,7 +307,7 @@ def _people(scene: Scene, hall: _Hall, rng: np.random.Generator) -> Scene:
             shirt=((0.75, 0.28, 0.01), (0.55, 0.62, 0.02))[number],
         )
         drawn = generator("worker", scene.name, number)
-        look, weight = float(0.7 * (drawn.random() - 0.5)), float(np.clip(0.25 + 0.4 * drawn.normal(), -1.0, 1.0))
+        look, weight = float(0.7 * (drawn.random() - 0.5)), float(np.clip(0.25 + 0.4 * drawn.normal(), -1.0, 0.6))
         form = FigureForm(height, weight, False, "worker", int(drawn.random() * 10_000), Stance(look=round(look, 2)))
         scene = add_actor(scene, with_figure(kit, form))
     return scene

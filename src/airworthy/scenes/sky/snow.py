@@ -30,7 +30,7 @@ SNOW_NUMBERS: dict[str, float] = {
     "SNOW_STEP": 0.06,  # over which the drifts' slope is taken [m]
     "SNOW_DRIFT": 0.09,  # height of drifts from the tile's lowest to its highest [m]
     "SNOW_SHELTER": 30.0,  # what is farther above shelters nothing [m]
-    "SNOW_LEAN": 0.7,  # tangent by which the way to the sky leans at most
+    "SNOW_LEAN": 0.2,  # tangent by which the way to the sky leans at most
 }
 
 
