@@ -13,10 +13,13 @@ import pytest
 pytest.importorskip("viser")
 
 from airworthy.core import frames
-from airworthy.geometry import Box
-from airworthy.scenes import scene
+from airworthy.geometry import Box, Mesh
+from airworthy.scenes import add_actor, scene
+from airworthy.scenes.actors import posed
 from airworthy.scenes.carved import CarvedSpace
+from airworthy.scenes.extent import hidden, seen_from_near
 from airworthy.scenes.formats import tessellate
+from airworthy.scenes.people import person
 from airworthy.scenes.record import Actor, Instance, Material, Scene, SplatPlacement, Waypoint
 from airworthy.scenes.splats import Splats, write_splats
 from airworthy.viewer import Subject, Viewer, load_subject
@@ -81,8 +84,6 @@ class TestMeshes:
         assert viewer.controls.slider.value == 1.0
 
     def test_actors_are_where_the_scene_puts_them(self) -> None:
-        from airworthy.scenes.actors import posed
-
         place = scene("dynamic_environment:3@2")
         poses = ActorPoses(place)
         poses.advance(7.3)
@@ -91,6 +92,29 @@ class TestMeshes:
         np.testing.assert_allclose(poses.part_position, [item.position for item in expected], atol=1e-9)
         angles = frames.angle_between(poses.part_attitude, np.array([item.attitude for item in expected]))
         assert angles.max() < 1e-6
+
+    @pytest.mark.parametrize("animation", ["standing", "walking"])
+    def test_people_are_seen_as_figures_and_hit_as_capsules(self, server: Any, animation: str) -> None:
+        walk = (Waypoint(0.0, (1.0, 0.0, 0.0)), Waypoint(4.0, (5.0, 0.0, 0.0)))
+        kit = person("somebody", animation=animation, motion="scripted", path=walk)
+        lump = Mesh(np.eye(4, 3), np.array([[0, 1, 2], [0, 3, 1], [1, 3, 2], [2, 3, 0]]))
+        named = [("figure", 0.0), ("figure", 0.02)] if animation == "standing" else [("head", 0.0), ("hand_left", 0.0)]
+        looks = tuple(
+            Instance("lump", materials=("paint",), name=name, footprint=(least, 0.0), attached="somebody")
+            for name, least in named
+        )
+        hit = dataclasses.replace(kit.actor, parts=tuple(hidden(part) for part in kit.actor.parts))
+        kit = dataclasses.replace(kit, actor=hit, looks=looks, shapes=kit.shapes | {"lump": lump})
+        place = add_actor(Scene("yard", materials={"paint": Material()}), kit)
+        viewer = Viewer(server, Subject("yard", place))
+        assert sum(len(node.batched_positions) for node in _layer(viewer, "meshes")) == sum(least == 0.0 for _, least in named)
+        viewer.switch("collision", True)
+        assert sum(len(node.batched_positions) for node in _layer(viewer, "collision")) == 15
+        viewer.show(2.0)
+        expected = [item.position for item in seen_from_near(posed(place, 2.0).looks)]
+        found = np.concatenate([node.batched_positions for node in _layer(viewer, "meshes")])
+        np.testing.assert_allclose(found, expected, atol=1e-6)  # float32
+        assert (found[:, 0] > 2.0).all()
 
     def test_colour_is_the_material_linear(self, server: Any) -> None:
         paint = {"red": Material((1.0, 0.0, 0.2, 1.0))}  # the browser takes instances' colours as linear

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,10 +17,11 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import read_json
 from airworthy.evaluation.statistics import SUMMARY_FILE
 from airworthy.logs import LogStream
-from airworthy.scenes.actors import PathTable, actor_table
-from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_instances
+from airworthy.scenes.actors import PathTable, actor_table, look_rows, riding_looks
+from airworthy.scenes.extent import seen_from_near
+from airworthy.scenes.instance_tables import InstanceTable, MaterialTable, ShapeTable, actor_instances
 from airworthy.scenes.record import Instance, Scene
-from airworthy.scenes.skeletons import part_joints
+from airworthy.scenes.skeletons import PartJoints, part_joints
 from airworthy.simulation.flights import FLIGHT_FILE, FlightTable, read_flight
 from airworthy.vehicles import Vehicle
 
@@ -35,33 +36,40 @@ __all__ = ["ActorPoses", "Event", "PlaybackTrack", "ShownFlight", "load_flight"]
 class ActorPoses:
     """Poses of actors as the scene scripts them; `advance` sets the time.
 
-    People are the capsules that rays and vehicles meet: a skin would have to be sent to the browser anew at every time.
-
-    Raises:
-        AirworthyError: An actor cannot be posed (`SceneBatch`).
+    Looks that ride on actors (`Instance.attached`), as figures of people, follow the parts, as an eye beside them sees them.
+    People without one are the capsules that rays and vehicles meet: a skin would have to be sent to the browser anew at every
+    time.
     """
 
     def __init__(self, scene: Scene):
         self._names = [actor.name for actor in scene.actors]
-        self.parts: tuple[Instance, ...] = tuple(part for actor in scene.actors for part in actor.parts)
-        """All actors' parts in order, in the frames of their actors at rest."""
+        riding = tuple(replace(item, collide=False) for item in seen_from_near(riding_looks(scene)))
+        self.parts: tuple[Instance, ...] = (*(part for actor in scene.actors for part in actor.parts), *riding)
+        """All actors' parts in order, in the frames of their actors at rest, and what rides on them behind these."""
         self._paths = PathTable()
         self._table = actor_table(scene, self._paths)
-        self._rows = actor_instances(scene, 0, ShapeTable(), MaterialTable()) if self._names else None
-        self._joints = None if self._rows is None else part_joints(scene, self._rows)
+        self._moved: list[tuple[InstanceTable, PartJoints]] = []
+        if self._names:
+            rows = actor_instances(scene, 0, ShapeTable(), MaterialTable())
+            self._moved.append((rows, part_joints(scene, rows)))
+        if riding:
+            rows, names = look_rows(scene, riding)
+            self._moved.append((rows, part_joints(scene, rows, names)))
         self.advance(0.0)
 
     def advance(self, time: float) -> None:
         """Go to a time [s]."""
         at = np.full(len(self._names), float(time))
         self._position, self._attitude = self._table.pose(self._paths, at)
-        if self._rows is None or self._joints is None:
+        if not self._moved:
             return
-        local, turn = self._joints.poses(self._rows, np.zeros(1, np.int64), np.array([float(time)]), {})
-        actor = self._rows.actor
-        self.part_position: ArrayFloat = self._position[actor] + frames.rotate(self._attitude[actor], local[0])
+        at, first = np.array([float(time)]), np.zeros(1, np.int64)
+        poses = [(rows.actor, *joints.poses(rows, first, at, {})) for rows, joints in self._moved]
+        actor = np.concatenate([one[0] for one in poses])
+        local, turn = (np.concatenate([one[k][0] for one in poses]) for k in (1, 2))
+        self.part_position: ArrayFloat = self._position[actor] + frames.rotate(self._attitude[actor], local)
         """(parts, 3) world [m]."""
-        self.part_attitude: ArrayFloat = frames.normalize(frames.multiply(self._attitude[actor], turn[0]))
+        self.part_attitude: ArrayFloat = frames.normalize(frames.multiply(self._attitude[actor], turn))
         """(parts, 4) world."""
 
     def actor(self, name: str) -> tuple[ArrayFloat, ArrayFloat]:

@@ -11,11 +11,13 @@ from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh
 from airworthy.scenes.appearance import OPEN_CHANNEL
+from airworthy.scenes.figures.bare import OUTFITS, Outfit
 from airworthy.scenes.figures.body import Build
-from airworthy.scenes.figures.clothes import OUTFITS, GarmentPiece, Outfit, pieces, whole
+from airworthy.scenes.figures.clothes import pieces, whole
 from airworthy.scenes.figures.fields import Field, gradient
 from airworthy.scenes.figures.nets import surface_net
 from airworthy.scenes.figures.stances import Stance, joint_frames, rest_frames
+from airworthy.scenes.figures.surfaces import GarmentPiece
 from airworthy.scenes.people import PERSON_JOINTS
 from airworthy.scenes.vegetation.cache import kept_mesh
 

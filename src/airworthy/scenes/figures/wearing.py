@@ -8,9 +8,9 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.actors import ActorKit
 from airworthy.scenes.extent import hidden
-from airworthy.scenes.figures.clothes import FIGURE_MATERIALS
 from airworthy.scenes.figures.figure import FigureForm, figure_mesh, limb_meshes
 from airworthy.scenes.figures.stances import Stance
+from airworthy.scenes.figures.surfaces import FIGURE_MATERIALS
 from airworthy.scenes.people import PERSON_JOINTS, person_skeleton
 from airworthy.scenes.record import Instance, Quaternion, Vector3
 from airworthy.scenes.skeletons import joint_matrices
