@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
+from airworthy.geometry import Mesh
 from airworthy.scenes import Scene, Sky, SkyVariation, Snow, read_scene, scene_digest, under_sky, weather_named, write_scene
 from airworthy.scenes.dressing import dressed
 from airworthy.scenes.sky.snow import in_snow, snow_share
 from airworthy.scenes.sky.weather import drawn_weather
+from airworthy.scenes.vegetation.planting import Planting
+from airworthy.scenes.vegetation.tree import LEAVES, TreeForm
 
 PLACES = np.random.default_rng(0).uniform(-40.0, 40.0, (4000, 3))
 
@@ -46,6 +50,32 @@ def test_snow_is_in_scene_files_and_a_place_without_keeps_its_digest(tmp_path: P
     assert weather_named("snow").snow.cover > 0.5
     with pytest.raises(AirworthyError, match="cover"):
         Snow(1.5)
+
+
+def test_broadleaf_trees_are_seen_bare_under_snow_and_hit_with_their_leaves() -> None:
+    planting = Planting()
+    for place, kind in enumerate(("birch", "spruce")):
+        planting.tree(TreeForm(kind, age=0.2, detail=0), (6.0 * place, 0.0, 0.0))
+    hit = planting.solid()
+    leaved = planting.joined(Scene("s", sky=Sky(model="daylight"), instances=hit))
+    bare = in_snow(leaved, 0.6)
+    assert in_snow(leaved, 0.0).instances == leaved.instances
+    for before, after in zip(leaved.instances, bare.instances, strict=True):
+        birch = before.shape.startswith("crown/birch")
+        assert (after.shape, after.collide, after.covered, after.visible) == (before.shape, True, birch, not birch)
+    (look,) = bare.looks
+    wood, crown = bare.shapes[look.shape], leaved.shapes[hit[1].shape]
+    assert isinstance(wood, Mesh)
+    assert isinstance(crown, Mesh)
+    assert wood.face_material is not None
+    assert (wood.face_material != LEAVES).all()
+    assert 0 < len(wood.faces) < len(crown.faces)
+    np.testing.assert_array_equal(
+        wood.vertices[wood.faces], crown.vertices[crown.faces[np.asarray(crown.face_material) != LEAVES]]
+    )
+    # What was a look already stays the only one.
+    dressed_up = replace(leaved, instances=(), looks=hit)
+    assert [item.shape for item in in_snow(dressed_up, 0.5).looks] == [hit[0].shape, look.shape, hit[2].shape, hit[3].shape]
 
 
 def test_snow_is_drawn_for_a_share_of_environments_and_changes_nothing_else() -> None:

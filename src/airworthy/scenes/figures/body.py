@@ -46,7 +46,7 @@ def _girth(build: Build, share: float = 0.10) -> float:
 def hips(build: Build, swell: float) -> Field:
     """Return the pelvis, in its joint's frame, z up."""
     wide = 1.06 if build.woman else 1.0
-    waist = (0.88 if build.woman else 1.0) * (1.0 + 0.16 * build.weight)
+    waist = (0.88 if build.woman else 1.0) * (1.0 + 0.12 * build.weight)
     belly = 1.0 + 0.30 * max(build.weight, 0.0)
     rows = [
         (-0.062, 0.036, 0.046, 0.062 * wide),
@@ -62,7 +62,7 @@ def hips(build: Build, swell: float) -> Field:
 def trunk(build: Build, swell: float) -> Field:
     """Return waist, chest and shoulders with the foot of the neck, in the torso joint's frame (0.06 over the pelvis), z up."""
     s = build.stature
-    waist = (0.87 if build.woman else 1.0) * (1.0 + 0.16 * build.weight)
+    waist = (0.87 if build.woman else 1.0) * (1.0 + 0.12 * build.weight)
     chest = (0.93 if build.woman else 1.0) * (1.0 + 0.05 * build.weight)
     belly = 1.0 + 0.28 * max(build.weight, 0.0)
     front = 1.03 if build.woman else 1.0
@@ -73,16 +73,16 @@ def trunk(build: Build, swell: float) -> Field:
         (0.10, 0.066, 0.055, 0.0885 * chest),
         (0.14, 0.070 * front, 0.062, 0.0930 * chest),
         (0.175, 0.063 * front, 0.064, 0.0950 * chest),
-        (0.205, 0.047, 0.060, 0.0820 * chest),
-        (0.230, 0.034, 0.050, 0.0560),
+        (0.205, 0.047, 0.046, 0.0740 * chest),
+        (0.230, 0.034, 0.038, 0.0520),
         (0.252, 0.028, 0.042, 0.0370),
     ]
     parts: list[tuple[Field, float]] = [(limb(_sized(build, rows), swell, 2.35), 0.0)]
     wide = 0.93 if build.woman else 1.0
     for side in (-1.0, 1.0):
         # Over the collar bone to the shoulder, and from the neck down to it.
-        parts.append((cone((0.0, side * 0.05, 0.200), (-0.004, side * 0.100 * wide, 0.196), 0.034, 0.030, s, swell), 0.03 * s))
-        parts.append((cone((-0.012, side * 0.008, 0.252), (-0.010, side * 0.085, 0.212), 0.023, 0.018, s, swell), 0.03 * s))
+        parts.append((cone((0.005, side * 0.05, 0.196), (0.002, side * 0.100 * wide, 0.192), 0.031, 0.028, s, swell), 0.024 * s))
+        parts.append((cone((-0.008, side * 0.008, 0.246), (-0.002, side * 0.085, 0.203), 0.022, 0.016, s, swell), 0.024 * s))
         if build.woman:
             bust = np.array((0.046, side * 0.042, 0.128)) * s
             parts.append((ball(bust, (np.array((0.036, 0.040, 0.042))) * s + swell), 0.03 * s))

@@ -81,7 +81,7 @@ class _Dresser(BareParts):
 
     def _trunk(self) -> list[GarmentPiece]:
         b, s = self.build, self.build.stature
-        swell = {"shirt": 0.006, "jacket": 0.012, "worker": 0.009}[self.outfit]
+        swell = {"shirt": 0.006, "jacket": 0.010, "worker": 0.007}[self.outfit]
         hem = {"shirt": -0.046, "jacket": -0.052, "worker": 0.02}[self.outfit]
         lower = cut(body.hips(b, swell + 0.004), above(hem * s))
         collar = {"shirt": 0.232, "jacket": 0.252, "worker": 0.246}[self.outfit]
@@ -175,11 +175,11 @@ class _Dresser(BareParts):
     def _vest(self) -> list[GarmentPiece]:
         b, s = self.build, self.build.stature
         hem = -0.036 * s
-        parts = [(self.at("pelvis", cut(body.hips(b, 0.021), above(hem))), 0.0)]
-        parts.append((self.at("torso", cut(body.trunk(b, 0.017), self._neckline(0.232))), 0.03 * s))
+        parts = [(self.at("pelvis", cut(body.hips(b, 0.016), above(hem))), 0.0)]
+        parts.append((self.at("torso", cut(body.trunk(b, 0.0125), self._neckline(0.232))), 0.03 * s))
         for side in ("left", "right"):
             leg = f"upper_leg_{side}"
-            parts.append((self.at(leg, cut(body.thigh(b, 0.027), self._over(side, hem))), 0.02 * s))
+            parts.append((self.at(leg, cut(body.thigh(b, 0.023), self._over(side, hem))), 0.02 * s))
         base = puffed(blended(parts), folds(self.rng, b, 1.6))
         torso = self.frames["torso"]
 
@@ -198,7 +198,7 @@ class _Dresser(BareParts):
             at = local(points) / s
             rings = np.minimum(np.abs(at[:, 2] - 0.018), np.abs(at[:, 2] - 0.098)) - 0.0145
             straps = np.maximum(np.abs(np.abs(at[:, 1]) - 0.062) - 0.0145, 0.098 - at[:, 2])
-            return np.asarray(np.maximum(vest(points) - 0.007, s * np.minimum(rings, straps)))
+            return np.asarray(np.maximum(vest(points) - 0.0045, s * np.minimum(rings, straps)))
 
         color = _VESTS[self.number]
         joints, more = ("pelvis", "torso"), (("torso", (0.0, 0.0, 0.25)),)

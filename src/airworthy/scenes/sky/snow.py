@@ -35,16 +35,19 @@ SNOW_NUMBERS: dict[str, float] = {
 
 
 def in_snow(scene: Scene, cover: float) -> Scene:
-    """Return a scene under a cover of snow; the ground below a sky's horizon whitens with it.
+    """Return a scene under a cover of snow: the ground below a sky's horizon whitens, and broadleaf trees are seen bare.
 
     Args:
         scene: The place.
         cover: As `Snow.cover`.
     """
+    from airworthy.scenes.vegetation.leafless import leafless  # which brings much that few places need
+
     r, g, b = scene.sky.ground
     white = 0.8 * cover
     ground = (r + white * (0.86 - r), g + white * (0.88 - g), b + white * (0.90 - b))
-    return replace(scene, snow=Snow(cover), sky=replace(scene.sky, ground=ground))
+    place = leafless(scene) if cover > 0.0 else scene
+    return replace(place, snow=Snow(cover), sky=replace(scene.sky, ground=ground))
 
 
 def _noise(point: Array, side: str, shift: tuple[float, float] = (0.0, 0.0)) -> Array:
