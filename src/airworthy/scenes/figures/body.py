@@ -81,7 +81,8 @@ def trunk(build: Build, swell: float) -> Field:
     wide = 0.93 if build.woman else 1.0
     for side in (-1.0, 1.0):
         # Over the collar bone to the shoulder, and from the neck down to it.
-        parts.append((cone((0.005, side * 0.05, 0.196), (0.002, side * 0.100 * wide, 0.192), 0.031, 0.028, s, swell), 0.024 * s))
+        bone = cone((0.005, side * 0.05, 0.196), (0.002, side * 0.100 * wide, 0.192), 0.031, 0.028, s, swell)
+        parts.append((bone, 0.024 * s))
         parts.append((cone((-0.008, side * 0.008, 0.246), (-0.002, side * 0.085, 0.203), 0.022, 0.016, s, swell), 0.024 * s))
         if build.woman:
             bust = np.array((0.046, side * 0.042, 0.128)) * s
