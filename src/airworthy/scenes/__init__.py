@@ -67,13 +67,13 @@ else:
 
 __all__ = [
     "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "Decal", "EditBox",
-    "FigureForm", "GateFrame", "Haze", "Instance", "LookVariety", "Material", "MaterialRecipe", "PointLight", "Pose", "Rain",
-    "Region", "Scene", "SceneBatch", "SkeletonRecording", "Sky", "SkyVariation", "Snow", "SplatPlacement", "Splats", "SpotLight",
-    "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "card", "check_scene", "cropped",
-    "export_scene", "findings", "is_unknown_solid", "look_at", "material_maps", "material_names", "material_recipe",
-    "merged", "other_look", "person", "posed", "read_model", "read_points", "read_scene", "read_skeletons", "read_splats",
-    "recorded_person", "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators",
-    "scene_names", "scene_with_materials", "skinned_actor", "sky_at", "sky_sun", "standing", "stood", "transformed",
-    "under_sky", "varied", "walk_path", "weather_named", "with_figure", "with_level", "with_material", "with_surface",
-    "with_unknown", "write_points_ply", "write_scene", "write_skeletons", "write_splats",
+    "FigureForm", "GateFrame", "Haze", "Instance", "LookVariety", "Material", "MaterialRecipe", "PointLight", "Pose",
+    "Rain", "Region", "Scene", "SceneBatch", "SkeletonRecording", "Sky", "SkyVariation", "Snow", "SplatPlacement", "Splats",
+    "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "card",
+    "check_scene", "cropped", "export_scene", "findings", "is_unknown_solid", "look_at", "material_maps", "material_names",
+    "material_recipe", "merged", "other_look", "person", "posed", "read_model", "read_points", "read_scene",
+    "read_skeletons", "read_splats", "recorded_person", "register_generator", "resample", "room_batch", "scene",
+    "scene_digest", "scene_generators", "scene_names", "scene_with_materials", "skinned_actor", "sky_at", "sky_sun",
+    "standing", "stood", "transformed", "under_sky", "varied", "walk_path", "weather_named", "with_figure", "with_level",
+    "with_material", "with_surface", "with_unknown", "write_points_ply", "write_scene", "write_skeletons", "write_splats",
 ]  # fmt: skip
