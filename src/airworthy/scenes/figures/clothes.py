@@ -81,7 +81,7 @@ class _Dresser(BareParts):
 
     def _trunk(self) -> list[GarmentPiece]:
         b, s = self.build, self.build.stature
-        swell = {"shirt": 0.006, "jacket": 0.010, "worker": 0.007}[self.outfit]
+        swell = {"shirt": 0.006, "jacket": 0.010, "worker": 0.003}[self.outfit]
         hem = {"shirt": -0.046, "jacket": -0.052, "worker": 0.02}[self.outfit]
         lower = cut(body.hips(b, swell + 0.004), above(hem * s))
         collar = {"shirt": 0.232, "jacket": 0.252, "worker": 0.246}[self.outfit]
@@ -93,7 +93,8 @@ class _Dresser(BareParts):
             parts.append(("torso", f"upper_leg_{side}", skirt, 0.02 * s))
         for side in ("left", "right"):
             parts += self._sleeve(side, swell)
-        made = self._garment(parts, 1.5 if self.outfit == "shirt" else 1.9, self._top_paint(), 0.036)
+        depth = {"shirt": 1.5, "jacket": 1.9, "worker": 1.2}[self.outfit]  # what a vest lies over must not come through it
+        made = self._garment(parts, depth, self._top_paint(), 0.036)
         if self.outfit == "jacket":
             # What is worn below shows at the neck.
             inner = cut(body.trunk(b, 0.004), above(0.17 * s), below(0.250 * s))
