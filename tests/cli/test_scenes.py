@@ -283,7 +283,7 @@ def test_render_under_several_skies_makes_one_picture_of_them(yard: Path, tmp_pa
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("render YARD --sky noom --out a.png", "Unknown sky 'noom'. Closest: 'noon'."),
+        ("render YARD --sky noom --out a.png", "Unknown sky 'noom'. Closest: 'noon', 'snow'."),
         ("render YARD --sky 2026-06-21T12:00 --out a.png", "names no time zone"),
         ("render YARD --exposure bright --out a.png", "expected auto, or an EV"),
         ("render YARD --exposure nan --out a.png", "expected auto, or an EV"),

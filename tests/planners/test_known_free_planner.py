@@ -245,5 +245,5 @@ def test_settings_that_cannot_be_flown_with_are_refused() -> None:
     for radius in (float("nan"), 0.0, float("inf")):
         with pytest.raises(AirworthyError, match="radius of the body"):
             KnownFreePlanner.for_body(radius)
-    slow = KnownFreePlanner.for_body(0.6, KnownFreeSettings(speed=1.5)).config
+    slow = KnownFreePlanner.for_body(0.6, settings=KnownFreeSettings(speed=1.5)).config
     assert (slow.speed, slow.seen_at_start) == (1.5, 2.0 * KnownFreeSettings().seen_at_start)

@@ -74,19 +74,22 @@ class HybridPlanner(KnownFreePlanner):
         self._at: tuple[Array, Array, int] | None = None
 
     @classmethod
-    def for_body(cls, radius: float, proposer: Proposer | None = None) -> HybridPlanner:
+    def for_body(
+        cls, radius: float, proposer: Proposer | None = None, *, settings: KnownFreeSettings | None = None
+    ) -> HybridPlanner:
         """Return a planner for a body of this radius [m].
 
         Args:
             radius: [m]
             proposer: Proposes.
+            settings: All else; None: the defaults.
 
         Raises:
             AirworthyError: Nobody proposes.
         """
         if proposer is None:
             raise AirworthyError("A hybrid needs whom it is to certify: name a folder, hybrid:FOLDER, or give `proposer`.")
-        return cls(proposer, replace(KnownFreeSettings(), body=radius))
+        return cls(proposer, replace(settings or KnownFreeSettings(), body=radius))
 
     def maps_for(self, mission: Mission, scenes: Any = None) -> MapsAndImages:
         """Return what its camera fills: local maps, and images as they come.

@@ -68,7 +68,7 @@ class KnownFreePlanner:
         self._searches, self._certifier = RouteSearches(self.config.route), Certifier()
 
     @classmethod
-    def for_body(cls, radius: float, settings: KnownFreeSettings | None = None) -> KnownFreePlanner:
+    def for_body(cls, radius: float, *, settings: KnownFreeSettings | None = None) -> KnownFreePlanner:
         """Return a planner for a body of this radius [m]: what its camera cannot show of a larger one reaches farther.
 
         Args:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.core.arrays import Array
+from airworthy.core.schema import check_fields
 from airworthy.scenes.figures.fields import Field, Limb, ball, blended, limb, sheet
 
 __all__ = ["Build", "arm", "cone", "foot", "forearm", "hair", "hand", "hard_hat", "head", "hips", "shank", "thigh", "trunk"]
@@ -29,6 +30,9 @@ class Build:
     weight: float = 0.0
     """-1 slender to 1 heavy: mostly waist and limbs."""
     woman: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Build.")
 
 
 def _sized(build: Build, rows: Sequence[tuple[float, ...]], swell: float = 1.0) -> Limb:

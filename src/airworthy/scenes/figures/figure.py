@@ -9,9 +9,10 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import check_fields
 from airworthy.geometry import Mesh
 from airworthy.scenes.appearance import OPEN_CHANNEL
-from airworthy.scenes.figures.bare import OUTFITS, Outfit
+from airworthy.scenes.figures.bare import Outfit
 from airworthy.scenes.figures.body import Build
 from airworthy.scenes.figures.clothes import pieces, whole
 from airworthy.scenes.figures.fields import Field, gradient
@@ -53,13 +54,12 @@ class FigureForm:
     """2: to be seen from near; 1; 0: from afar."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "FigureForm.")
         if not (0.5 <= self.stature <= 2.5 and -1.0 <= self.weight <= 1.0 and self.detail in DETAILS):
             raise AirworthyError(
                 f"A figure of {self.stature} m, weight {self.weight} and detail {self.detail} was asked for; expected 0.5 to"
                 " 2.5 m, -1 to 1, and 0, 1 or 2."
             )
-        if self.outfit not in OUTFITS:
-            raise AirworthyError(f"A figure cannot wear {self.outfit!r}; expected one of {', '.join(OUTFITS)}.")
 
 
 @lru_cache(maxsize=128)

@@ -9,7 +9,7 @@ import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.arrays import Array
-from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import check_fields
 from airworthy.scenes.people import PERSON_JOINTS, lowest_foot, person_skeleton, standing_angles, walking_angles
 from airworthy.scenes.skeletons import joint_matrices
 
@@ -30,8 +30,7 @@ class Stance:
     """Turn of the head to the left [rad]."""
 
     def __post_init__(self) -> None:
-        if self.name not in STANCES:
-            raise AirworthyError(f"There is no stance {self.name!r}; expected one of {', '.join(STANCES)}.")
+        check_fields(self, "Stance.")
 
 
 def stance_turns(stance: Stance) -> Array:
