@@ -19,7 +19,7 @@ from airworthy.scenes.actors import add_actor, posed
 from airworthy.scenes.appearance import OPEN_CHANNEL
 from airworthy.scenes.figures.fields import ball, gradient, union
 from airworthy.scenes.figures.figure import FigureForm, figure_mesh
-from airworthy.scenes.figures.nets import surface_net
+from airworthy.scenes.figures.nets import field_mesh
 from airworthy.scenes.figures.stances import STANCES, Stance, joint_frames
 from airworthy.scenes.figures.wearing import with_figure
 from airworthy.scenes.people import person
@@ -48,7 +48,7 @@ def edges_meet(faces: np.ndarray) -> bool:
 
 
 def test_a_net_of_a_ball_is_closed_lies_on_it_and_has_its_volume() -> None:
-    points, faces = surface_net(ball((0.1, 0.0, 0.0), 1.0), np.full(3, -1.4), np.full(3, 1.4), 0.1)
+    points, faces = field_mesh(ball((0.1, 0.0, 0.0), 1.0), np.full(3, -1.4), np.full(3, 1.4), 0.1)
     assert edges_meet(faces)
     assert np.abs(np.linalg.norm(points - (0.1, 0.0, 0.0), axis=1) - 1.0).max() < 1e-9
     a, b, c = points[faces].transpose(1, 0, 2)

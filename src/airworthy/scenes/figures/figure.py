@@ -16,7 +16,7 @@ from airworthy.scenes.figures.bare import Outfit
 from airworthy.scenes.figures.body import Build
 from airworthy.scenes.figures.clothes import pieces, whole
 from airworthy.scenes.figures.fields import Field, gradient
-from airworthy.scenes.figures.nets import surface_net
+from airworthy.scenes.figures.nets import field_mesh
 from airworthy.scenes.figures.stances import Stance, joint_frames, rest_frames
 from airworthy.scenes.figures.surfaces import GarmentPiece
 from airworthy.scenes.people import PERSON_JOINTS
@@ -111,7 +111,7 @@ _Surface = tuple[Array, ArrayInt, Array, Array, ArrayInt, Array]
 
 def _surface(piece: GarmentPiece, hides: Field, frames_of: dict[str, Array], form: FigureForm) -> _Surface:
     lower, upper = _box(piece, frames_of, form.stature)
-    place, corners = surface_net(piece.field, lower, upper, piece.cell * DETAILS[form.detail])
+    place, corners = field_mesh(piece.field, lower, upper, piece.cell * DETAILS[form.detail])
     facing = gradient(piece.field, place)
     color = np.clip(piece.paint(place, facing), 0.0, 1.0)
     rgba = np.concatenate([color, np.ones((len(place), 1))], axis=1)
