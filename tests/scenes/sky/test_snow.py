@@ -12,7 +12,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh
 from airworthy.scenes import Scene, Sky, SkyVariation, Snow, read_scene, scene_digest, under_sky, weather_named, write_scene
 from airworthy.scenes.dressing import dressed
-from airworthy.scenes.sky.snow import in_snow, snow_share
+from airworthy.scenes.sky.snow import in_snow, snow_lean, snow_share
 from airworthy.scenes.sky.weather import drawn_weather
 from airworthy.scenes.vegetation.planting import Planting
 from airworthy.scenes.vegetation.tree import LEAVES, TreeForm
@@ -36,6 +36,34 @@ def test_more_snow_covers_more_and_steeper_slopes_less() -> None:
     assert slopes == sorted(slopes, reverse=True)
     assert slopes[0] == slopes[1]
     assert slopes[4:] == [0.0, 0.0, 0.0]
+
+
+def test_ways_to_the_sky_lean_to_all_sides_alike_and_no_farther_than_told() -> None:
+    """30 m up, 6 m aside at most, and in the mean straight up."""
+    way = snow_lean(10.0 * PLACES)
+    np.testing.assert_array_equal(way[:, 2], 30.0)
+    assert np.abs(way[:, :2]).max() <= 6.0
+    for aside in way[:, :2].T:
+        assert aside.min() < -5.5
+        assert aside.max() > 5.5
+        # An even lean of 6 m at most deviates by 3.4 m, its mean of 4,000 by 0.055 m: under four of these.
+        assert abs(aside.mean()) < 0.2
+
+
+def test_snow_on_the_ground_lies_in_places_of_some_metres() -> None:
+    """The broad side of the tile is 9 m: so far apart, and only so far, the same broad drifts come again."""
+    level, line = np.tile([0.0, 0.0, 1.0], (400, 1)), np.zeros((400, 3))
+    line[:, 0] = np.linspace(0.0, 9.0, 400, endpoint=False)
+    # 17 sides of the small tile are 28.9 m; 153 m are whole numbers of both.
+    again = (*line, 153.0, 0.0, 0.0)
+    np.testing.assert_allclose(snow_share(Snow(0.3), level, line), snow_share(Snow(0.3), level, again), atol=1e-9)
+
+
+def test_ground_below_the_horizon_whitens_by_the_cover() -> None:
+    place = Scene("s", sky=Sky(ground=(0.1, 0.2, 0.3)))
+    for cover in (0.0, 0.5, 1.0):
+        wanted = [c + 0.8 * cover * (w - c) for c, w in zip((0.1, 0.2, 0.3), (0.86, 0.88, 0.90), strict=True)]
+        np.testing.assert_allclose(in_snow(place, cover).sky.ground, wanted, rtol=1e-12)
 
 
 def test_snow_is_in_scene_files_and_a_place_without_keeps_its_digest(tmp_path: Path) -> None:
