@@ -55,7 +55,7 @@ def test_snow_on_the_ground_lies_in_places_of_some_metres() -> None:
     level, line = np.tile([0.0, 0.0, 1.0], (400, 1)), np.zeros((400, 3))
     line[:, 0] = np.linspace(0.0, 9.0, 400, endpoint=False)
     # 17 sides of the small tile are 28.9 m; 153 m are whole numbers of both.
-    again = (*line, 153.0, 0.0, 0.0)
+    again = line + np.array([153.0, 0.0, 0.0])
     np.testing.assert_allclose(snow_share(Snow(0.3), level, line), snow_share(Snow(0.3), level, again), atol=1e-9)
 
 
