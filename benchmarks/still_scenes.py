@@ -1,4 +1,4 @@
-"""Ten small scenes, one for each kind of light and surface, on which two path tracers are compared."""
+"""Twelve small scenes, one for each kind of light and surface, on which two path tracers are compared."""
 
 from __future__ import annotations
 
@@ -246,6 +246,24 @@ def glass() -> StillScene:
     return StillScene(scene, OUTSIDE, 0.15, False)
 
 
+def water() -> StillScene:
+    """Return things that stand in clear water, under the sky and a glowing panel: light is bent, gathered, and lost.
+
+    No sun and no lamp: Mitsuba finds those that stand in the air, from a place under water, not at all or by chance.
+    """
+    shapes, materials, floor = _floor(Material((0.75, 0.72, 0.6, 1.0)), wall=Material((0.7, 0.4, 0.25, 1.0)))
+    more, things = _things()
+    shapes |= {"water": Box((7.0, 7.0, 0.4)), "panel": Box((1.5, 0.02, 0.6))}
+    materials["water"] = Material((1.0, 1.0, 1.0, 1.0), transmission=1.0, ior=1.333, attenuation=(0.6, 0.15, 0.1))
+    materials["panel"] = Material((0.0, 0.0, 0.0, 1.0), emissive=(5.0, 4.5, 3.5))
+    parts = (
+        Instance("water", (0.0, 0.0, 0.3), materials=("water",)),
+        Instance("panel", (0.8, 3.0, 2.2), (float(np.sin(-0.25)), 0.0, 0.0, float(np.cos(0.25))), materials=("panel",)),
+    )
+    scene = Scene("water", {**shapes, **more}, materials, instances=(*floor, *things, *parts), lights=())
+    return StillScene(scene, OUTSIDE, 0.15, False)
+
+
 SCENES: dict[str, Callable[[], StillScene]] = {
-    one.__name__: one for one in (box, furnace, sun, lamps, area, sky, metals, mirror, texture, foliage, glass)
+    one.__name__: one for one in (box, furnace, sun, lamps, area, sky, metals, mirror, texture, foliage, glass, water)
 }

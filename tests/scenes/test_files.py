@@ -353,7 +353,10 @@ def test_the_sign_of_zero_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in ("street", "woodland") else name for name in scene_names()],
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in ("street", "woodland", "lakeside") else name
+        for name in scene_names()
+    ],
 )
 def test_every_generated_scene_comes_back(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if name == "hall_statues":

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, threefry4x32
 from airworthy.geometry import Box, RayTable, Sphere, cast
 from airworthy.optics.lenses import ray_steps
+from airworthy.optics.tone import luminance
 from airworthy.rendering.emitters import Emitters, emitters_of
 from airworthy.rendering.scattering import Lobes, turned
-from airworthy.rendering.still import DRAWS_PER_DEPTH, GLASS_MAX, MIRROR_DENSITY, ROULETTE_DEPTH, StillOptions
+from airworthy.rendering.still import BENT_DENSITY, DRAWS_PER_DEPTH, GLASS_MAX, MIRROR_DENSITY, ROULETTE_DEPTH, StillOptions
+from airworthy.rendering.water import bent as bent_by
+from airworthy.rendering.water import interface_mirrors, kept, wave_slopes
 from airworthy.scenes.appearance import basis
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import is_burning, sky_irradiance, sky_radiance
@@ -46,6 +49,8 @@ class _Met:
     """(n, 3) world."""
     normal: Array
     """(n, 3) towards the ray's origin."""
+    outside: ArrayBool
+    """(n,) whether the outside of the shape is seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,14 @@ class _World:
     passing: Array
     """(instance,) of glass: share of what is not mirrored that passes; 0: none."""
     ior: Array
+    volume: ArrayBool
+    """(instance,) whether it bounds a volume."""
+    attenuation: Array
+    """(instance, 3) [1/m]"""
+    scattered: Array
+    """(instance, 3)"""
+    slope: Array
+    """(instance,) of its waves."""
     haze: Array | None
     """`haze_row` of the scene; None: there is none."""
 
@@ -74,24 +87,44 @@ class _World:
         instance, face, far, normal = (found[name][0, 0] for name in names)
         hit = instance >= 0
         far = np.where(hit, far, 0.0).astype(np.float64)
-        return _Met(instance, face, far, origin + direction * far[:, None], np.where(hit[:, None], normal, 0.0).astype(float))
+        point, normal = origin + direction * far[:, None], np.where(hit[:, None], normal, 0.0).astype(float)
+        # Boxes and balls: from everywhere on them, outwards is away from their middle.
+        away = point - self.batch.geometry.layout(0).position[np.maximum(instance, 0)]
+        return _Met(instance, face, far, point, normal, np.sum(normal * away, -1) > 0.0)
 
-    def open(self, start: Array, direction: Array, far: Array) -> Array:
-        """Share of light that comes from `far` [m], (n, 3): 0 where anything but glass stands before it."""
+    def waved(self, met: _Met) -> Array:
+        """Return normals, (n, 3), as the wind's waves turn them on level surfaces of water."""
+        which = np.maximum(met.instance, 0)
+        up = np.where(met.outside, met.normal[:, 2], -met.normal[:, 2])
+        moved = self.volume[which] & (self.slope[which] > 0.0) & (up > 0.5)
+        slopes, _ = wave_slopes(met.point, float(self.batch.time[0]), 1.0)
+        leaning = np.concatenate([-slopes * self.slope[which][:, None], np.ones((len(which), 1))], -1)
+        leaning = _unit_rows(leaning) * np.where(met.normal[:, 2:] < 0.0, -1.0, 1.0)
+        return np.where(moved[:, None], leaning, met.normal)
+
+    def open(self, start: Array, direction: Array, far: Array, may_bend: bool) -> tuple[Array, ArrayBool]:
+        """Share of light that comes from `far` [m], (n, 3): 0 where anything but glass stands before it, and which light has
+        gone through what bounds a volume; where it may not bend there, that stands before it, too."""
         left, begun, going = np.ones((len(start), 3)), np.zeros(len(start)), np.ones(len(start), bool)
+        through = np.zeros(len(start), bool)
         for _ in range(GLASS_MAX):
             met = self.met(start + direction * begun[:, None], direction)
             blocked = going & (met.instance >= 0) & (begun + met.range < far)
             which = np.maximum(met.instance, 0)
-            glass = blocked & (self.passing[which] > 0.0)
-            part = self.passing[which] * (1.0 - sheet_mirrors(np.sum(met.normal * direction, -1), self.ior[which]))
-            left = np.where(glass[:, None], left * self.albedo[which] * part[:, None], left)
+            ior, volume = self.ior[which], blocked & self.volume[which]
+            glass = blocked & (self.passing[which] > 0.0) & (may_bend | ~volume)
+            c = np.abs(np.sum(met.normal * direction, -1))
+            way = np.where(met.outside, 0.0, met.range * c / np.sqrt(1.0 - (1.0 - c * c) / ior**2))
+            part = np.where(volume, 1.0 - interface_mirrors(c, ior), 1.0 - sheet_mirrors(c, ior))[:, None]
+            part = part * np.where(volume[:, None], kept(self.attenuation[which], way), 1.0)
+            left = np.where(glass[:, None], left * self.albedo[which] * self.passing[which][:, None] * part, left)
             left[blocked & ~glass] = 0.0
+            through |= volume & glass
             begun, going = np.where(glass, begun + met.range * 1.000002 + 2e-4, begun), glass
             if not going.any():
                 break
         left[going] = 0.0
-        return left
+        return left, through
 
 
 def sheet_mirrors(cosine: Array, ior: Array) -> Array:
@@ -158,6 +191,10 @@ def _world(batch: SceneBatch, options: StillOptions) -> _World:
         options,
         np.array([row.transmission for row in rows]),
         np.array([row.ior for row in rows]),
+        np.array([row.transmission > 0.0 and any(row.attenuation) for row in rows]),
+        np.array([row.attenuation for row in rows]),
+        np.array([row.scattered for row in rows]),
+        np.array([row.wave_slope for row in rows]),
         haze_row(haze, sky_irradiance(scene.sky, 1.0), scene.lights) if haze.density > 0.0 else None,
     )
 
@@ -180,7 +217,7 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
     """Light of one path per pixel (n, 3)."""
     count, options = len(pixel), world.options
     light, through, density = np.zeros((count, 3)), np.ones((count, 3)), np.full(count, -1.0)
-    alive, behind = np.arange(count), np.zeros(count)
+    alive, behind, within = np.arange(count), np.zeros(count), np.zeros((count, 3))
     for depth in range(options.bounces + 1):
         if not len(alive):
             break
@@ -192,16 +229,22 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
             dark, white = (with_haze(world.haze, np.full((len(alive), 3), x), height, direction, far) for x in (0.0, 1.0))
             light[alive] += through * dark
             through = through * (white - dark)
+        through = through * kept(within, np.where(there, met.range, options.max_range))
+        number = np.maximum(met.instance, 0)
+        begun = there & world.volume[number] & ~met.outside & (within.sum(-1) == 0.0)
+        through = np.where(begun[:, None], through * kept(world.attenuation[number], met.range), through)
         light[alive[gone]] += through[gone] * _beyond(world, direction[gone], density[gone])
         light[alive[there]] += through[there] * _seen_glow(world, met, direction, density, met.range + behind)[there]
         if depth == options.bounces or not there.any():
             break
-        alive, through, direction = alive[there], through[there], direction[there]
+        alive, through, direction, within = alive[there], through[there], direction[there], within[there]
         before, behind = density[there], behind[there]
         met = _Met(*(part[there] for part in vars(met).values()))
         which = met.instance
+        volume, front = world.volume[which], world.volume[which] & met.outside
+        waved = _lifted(world.waved(met), -direction)
         lobes = Lobes.of(
-            _lifted(met.normal, -direction), met.normal, -direction, world.albedo[which], world.metallic[which],
+            waved, met.normal, -direction, world.albedo[which], world.metallic[which],
             world.roughness[which], options.specular, options.coat,
         )  # fmt: skip
         start = met.point + met.normal * (4e-6 * np.abs(met.point).max(-1) + 2e-5 * met.range + 2e-4)[:, None]
@@ -210,29 +253,60 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
             return _draw(options.seed, pixels, np.full(len(pixels), sample), np.full(len(pixels), at), index)
 
         glass = world.passing[which] > 0.0
-        light[alive] += np.where(glass[:, None], 0.0, through * _lamps(world, lobes, met.point, start, draw))
+        ior = world.ior[which]
+        eta = np.where(front, ior, 1.0 / ior)
+        facing = np.sum(waved * direction, -1)
+        mirrored = np.where(volume, interface_mirrors(facing, eta), sheet_mirrors(facing, ior))
+        reflected, refracted = direction - 2.0 * facing[:, None] * waved, direction
+        if volume.any():
+            over = np.sum(reflected * met.normal, -1)
+            lifted = _unit_rows(reflected + met.normal * np.maximum(0.01 - over, 0.0)[:, None])
+            reflected = np.where(volume[:, None], lifted, reflected)
+            under = bent_by(direction, waved, eta)
+            under = _unit_rows(under - met.normal * np.maximum(np.sum(under * met.normal, -1) + 0.01, 0.0)[:, None])
+            refracted = np.where(volume[:, None], under, direction)
+        below = 2.0 * met.point - start
+        murky = front & (world.scattered[which].max(-1) > 0.0)
+        if murky.any():
+            floor = world.met(below, refracted)
+            left = kept(world.attenuation[which], np.where(floor.instance >= 0, floor.range, options.max_range))
+            shown = (1.0 - mirrored) / (1.0 - ((ior - 1.0) / (ior + 1.0)) ** 2)
+            lobes = lobes.with_diffuse(murky, world.scattered[which] * (1.0 - left**2) * shown[:, None])
+        lit = ~glass | murky
+        light[alive] += np.where(lit[:, None], through * _lamps(world, lobes, met.point, start, draw), 0.0)
         if world.emitters.spans[0, 1]:
-            light[alive] += np.where(glass[:, None], 0.0, through * _glow(world, lobes, start, draw(1)))
+            light[alive] += np.where(lit[:, None], through * _glow(world, lobes, start, draw(1)), 0.0)
         u = draw(0)
         onward = lobes.sample(u[:, 0], u[:, 1], u[:, 2])
         sent, density = lobes.sent(onward)
         scattered = through * sent / np.maximum(density, 1e-20)[:, None]
-        mirrors = glass & (u[:, 0] < sheet_mirrors(np.sum(lobes.normal * direction, -1), world.ior[which]))
-        passes = glass & ~mirrors
-        bent = direction - 2.0 * np.sum(lobes.normal * direction, -1)[:, None] * lobes.normal
-        onward = np.where(mirrors[:, None], bent, np.where(passes[:, None], direction, onward))
-        tinted = through * world.albedo[which] * world.passing[which][:, None]
+        murk = np.where(murky, np.clip(luminance(lobes.diffuse), 0.1, 0.5), 0.0)
+        mirrors = glass & (u[:, 0] < mirrored)
+        stays = murky & ~mirrors & (u[:, 0] < mirrored + (1.0 - mirrored) * murk)
+        passes = glass & ~mirrors & ~stays
+        bends = passes & volume
+        onward = np.where(mirrors[:, None], reflected, np.where(passes[:, None], refracted, onward))
+        narrow = np.where(bends, 1.0 / eta**2, 1.0)
+        tinted = through * world.albedo[which] * (world.passing[which] * narrow / (1.0 - murk))[:, None]
+        scattered = np.where(stays[:, None], scattered / np.maximum((1.0 - mirrored) * murk, 1e-20)[:, None], scattered)
         through = np.where(mirrors[:, None], through, np.where(passes[:, None], tinted, scattered))
-        density = np.where(mirrors, MIRROR_DENSITY, np.where(passes, before, density))
-        start = np.where(passes[:, None], 2.0 * met.point - start, start)
-        behind = np.where(passes, behind + met.range, 0.0)
+        after = np.where(bends & (before >= 0.0) & (before < MIRROR_DENSITY), BENT_DENSITY, before)
+        density = np.where(mirrors, MIRROR_DENSITY, np.where(passes, after, density))
+        start = np.where(passes[:, None], below, start)
+        behind = np.where(passes & ~volume, behind + met.range, 0.0)
+        sinks = (bends & front) | (mirrors & volume & ~front)
+        within = np.where(sinks[:, None], world.attenuation[which], np.where(bends[:, None], 0.0, within))
         most = through.max(-1)
         odds = np.clip(most, 0.02, 0.95) if depth >= ROULETTE_DEPTH else np.ones_like(most)
         goes_on = (glass | (density > 0.0)) & (most > 0.0) & ((depth < ROULETTE_DEPTH) | (u[:, 3] < odds))
         through = (through / odds[:, None])[goes_on]
         alive, origin, direction, density = alive[goes_on], start[goes_on], onward[goes_on], density[goes_on]
-        behind = behind[goes_on]
+        behind, within = behind[goes_on], within[goes_on]
     return light
+
+
+def _unit_rows(rows: Array) -> Array:
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True))
 
 
 def _lifted(normal: Array, towards: Array) -> Array:
@@ -252,6 +326,7 @@ def _beyond(world: _World, direction: Array, density: Array) -> Array:
         square = np.sum(off * off, -1)
         of_light = 1.0 / (np.pi * np.tan(angle) ** 2 * (1.0 - 0.5 * square) ** 3)
         part = np.where(density < 0.0, float(world.options.sun_disc), _share(density, of_light))
+        part = np.where(density == BENT_DENSITY, 0.0, part)
         part = np.where(square < (2.0 * np.sin(0.5 * angle)) ** 2, part / (np.pi * np.sin(angle) ** 2), 0.0)
         out = out + part[:, None] * np.array(light.color) * light.irradiance
     return out
@@ -292,9 +367,9 @@ def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, draw: object
             far = np.linalg.norm(way, axis=-1)
             along = way / np.maximum(far, 1e-6)[:, None]
         sent, density = lobes.sent(to_light)
+        seen, through = world.open(start, along, far, True)
         if of_light is not None:
-            part = _share(of_light, density)
-        seen = world.open(start, along, far)
+            part = np.where(through, 1.0, _share(of_light, density))
         light += seen * sent * color * (given * part)[:, None]
     return light
 
@@ -329,7 +404,7 @@ def _glow(world: _World, lobes: Lobes, start: Array, u: Array) -> Array:
     cosine = np.abs(np.sum(frames.rotate(turn, outward) * to_light, -1))
     of_light = emitters.densities[row] * square / np.maximum(cosine, 1e-6)
     sent, density = lobes.sent(to_light)
-    left = world.open(start, to_light, far * (1.0 - 2e-5) - 2e-4)
+    left, _ = world.open(start, to_light, far * (1.0 - 2e-5) - 2e-4, False)
     part = np.where((cosine > 1e-6) & (of_light > 0.0), _share(of_light, density) / np.maximum(of_light, 1e-20), 0.0)
     return np.asarray(sent * left * world.emission[number] * part[:, None])
 

@@ -166,6 +166,13 @@ class Lobes:
         glossy = np.where(of_gloss > 0.0, np.where(of_diffuse > 0.0, share, 1.0), 0.0)
         return cls(normal, geometric, towards, diffuse, f0, gain, width2, glossy)
 
+    def with_diffuse(self, chosen: ArrayBool, albedo: Array) -> Lobes:
+        """Return lobes of which the `chosen` (n,) are Lambert's alone, of an albedo (n, 3)."""
+        one = chosen[:, None]
+        part = np.where(one, albedo, self.diffuse), np.where(one, 0.0, self.f0), np.where(one, 0.0, self.gain)
+        glossy = np.where(chosen, 0.0, self.glossy)
+        return Lobes(self.normal, self.geometric, self.towards, *part, self.width2, glossy)
+
     def sent(self, light: Array) -> tuple[Array, Array]:
         """Return what is sent to the eye per irradiance, times the cosine to the light, (n, 3), and how densely `sample` takes
         that direction, (n,) [1/sr].

@@ -26,6 +26,7 @@ from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.geometry.placement import unit_quaternions
 from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.optics.lenses import SUPERSAMPLES, pixel_angle, spreads, supersampled
+from airworthy.rendering import water
 from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
@@ -77,6 +78,7 @@ FLAGS = {
             "USE_SOFT",
             "USE_GLOSS",
             "USE_GLASS",
+            "USE_WATER",
             "USE_OWN_SHADOWS",
             "USE_CHOSEN",
             "OUT_RGB",
@@ -95,7 +97,7 @@ SETTINGS = (
 )
 """Numbers of a launch: longest ray [m], farthest shadows [m], roughness below which surfaces mirror, tangent of the sun's half
 angle, shadow rays per light, rays of gloss, which of the pixel's samples it is, the angle by which levels of detail are chosen
-[rad], and the share of a chosen ray in its pixel; then the times of environments, where there are clouds."""
+[rad], and the share of a chosen ray in its pixel; then the times of environments, where there are clouds or water."""
 SUN_ANGLE = 0.004654
 """Half angle of the sun's disc [rad]: 696,000 km from 149.6 million km (IAU 2015 resolution B3, nominal values)."""
 RAYS_MAX = 256
@@ -141,6 +143,8 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "CLOUD_SIDE": clouds.TILE_SIDE,
         "CLOUD_STEPS": clouds.CLOUD_STEPS,
         "STAR_CELLS": stars.STAR_CELLS,
+        "WAVE_COUNT": water.WAVE_COUNT,
+        "WAVE_TABLE": water.wave_table(),
         "STAR_STREAM": f"{int(Stream.STARS)}u",
         "SHADE_STREAM": f"{int(Stream.SHADING)}u",
     }
@@ -155,12 +159,14 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         **wetness.WET_NUMBERS,
         **snow.SNOW_NUMBERS,
         **stars.NIGHT_NUMBERS,
+        "WATER_SLANT": water.WATER_SLANT,
+        "WAVE_SLOPE": water.WAVE_SLOPE,
     }
     # Not enumerators: lane vectors do not mix with their type.
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())
     numbers = "\n".join(f"#define {name} {number!r}f" for name, number in reals.items())
     folder = files("airworthy.rendering").joinpath("native")
-    used = ("shading_lanes.h", "textures.h", "surface.h", "clouds.h", "light.h", *(("shading.cpp",) if body else ()))
+    used = ("shading_lanes.h", "textures.h", "surface.h", "clouds.h", "light.h", "water.h", *(("shading.cpp",) if body else ()))
     texts = [folder.joinpath(name).read_text() for name in used]
     return "\n".join([native_source("rays.h"), shared_source("random.h"), names, numbers, *texts])
 
@@ -341,6 +347,7 @@ class ShadingOptions:
             "USE_LEAF_SHADOWS": appearance.has_holes and self.leaf_shadows,
             "USE_SOFT": self.light_rays > 0,
             "USE_GLASS": appearance.has_glass,
+            "USE_WATER": appearance.has_water,
             "USE_GLOSS": self.specular and self.gloss_rays > 0,
             "USE_OWN_SHADOWS": self.own_shadows,
         }
@@ -597,8 +604,10 @@ def _frame_arrays(
 
 
 def cloud_times(batch: SceneBatch, appearance: Appearance) -> ArrayF32:
-    """Return the times of environments [s], (env,), by which the wind has moved their clouds; (0,) where no sky has any."""
-    return batch.time.astype(np.float32) if appearance.has_clouds else np.zeros(0, np.float32)
+    """Return the times of environments [s], (env,), by which the wind has moved their clouds and waves; (0,) where no scene has
+    any."""
+    moves = appearance.has_clouds or appearance.has_water
+    return batch.time.astype(np.float32) if moves else np.zeros(0, np.float32)
 
 
 def env_lights(batch: SceneBatch, appearance: Appearance) -> tuple[ArrayF32, NDArray[np.int32]]:

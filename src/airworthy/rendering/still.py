@@ -95,7 +95,16 @@ DEFAULT_STILL = StillOptions()
 
 # ---- The kernel -------------------------------------------------------------------------------------------------------------
 
-_SWITCHES = ("PATH_COLUMNS", "PATH_OWN_ORIGINS", "PATH_HOLES", "PATH_SPECULAR", "PATH_COAT", "PATH_SUN_DISC", "PATH_GLASS")
+_SWITCHES = (
+    "PATH_COLUMNS",
+    "PATH_OWN_ORIGINS",
+    "PATH_HOLES",
+    "PATH_SPECULAR",
+    "PATH_COAT",
+    "PATH_SUN_DISC",
+    "PATH_GLASS",
+    "PATH_WATER",
+)
 FLAGS = {name: 1 << k for k, name in enumerate(_SWITCHES)}
 SETTINGS = ("SET_FAR", "SET_SUN_TANGENT", "SET_SUN_SINE", "SET_SUN_CHORD", "SET_TIMES")
 """Numbers of a launch: longest ray [m]; of the sun's half angle tangent, sine, the square of the chord;
@@ -110,6 +119,8 @@ GLASS_MAX = 16
 """Sheets of glass that a shadow ray goes through."""
 MIRROR_DENSITY = 1e9
 """Of a direction that a sheet mirrors, against those in which lamps are found [1/sr]: it has no other."""
+BENT_DENSITY = -2.0
+"""Of one that was scattered and then bent, by which no lamp or sun is looked for."""
 SAMPLES_PER_LAUNCH = 16
 """Summed in float32 by one launch; the sums of launches are summed in float64. Fixed: an image must not depend on how it was
 cut."""
@@ -167,6 +178,7 @@ def path_source() -> str:
         "ROULETTE_DEPTH": ROULETTE_DEPTH,
         "GLASS_MAX": GLASS_MAX,
         "MIRROR_DENSITY": f"{MIRROR_DENSITY!r}f",
+        "BENT_DENSITY": f"{BENT_DENSITY!r}f",
         "PATH_STREAM": f"{int(Stream.PATHS)}u",
     }
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())
@@ -266,6 +278,7 @@ class _Launch:
             "PATH_COAT": options.coat,
             "PATH_SUN_DISC": options.sun_disc,
             "PATH_GLASS": appearance.has_glass,
+            "PATH_WATER": appearance.has_water,
         }
         on = sum(FLAGS[name] for name, wanted in flags.items() if wanted)
         seed = options.seed & 0xFFFFFFFFFFFFFFFF

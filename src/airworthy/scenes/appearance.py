@@ -140,9 +140,9 @@ def uv_density(mesh: Mesh) -> Array:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-MATERIAL_COLUMNS = 17
+MATERIAL_COLUMNS = 24
 """Base colour RGBA, metallic, roughness, emission RGB, normal scale, uv scale (2), 1 / texture size, detail repeat, cutoff,
-transmission, index of refraction."""
+transmission, index of refraction, attenuation RGB [1/m], scattered RGB, slope of waves."""
 MATERIAL_MAPS = ("base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "detail_map")
 """Texture numbers of a material, -1 where there is none; padded to 8 columns."""
 TEXTURE_COLUMNS = 24
@@ -202,12 +202,14 @@ class Appearance:
         """Some material has an alpha cutoff."""
         self.has_glass = bool((self.materials[:, 15] > 0.0).any())
         """Some material lets light pass."""
+        self.has_water = bool(((self.materials[:, 15] > 0.0) & (self.materials[:, 17:20] > 0.0).any(-1)).any())
+        """Some material bounds a volume that bends light."""
 
     def _material(self, material: Material, textures: dict[str, Texture], metres: float) -> tuple[list[float], list[int]]:
         size = material.texture_size
         floats = [*material.base_color, material.metallic, material.roughness, *material.emissive, material.normal_scale]
         floats += [*material.uv_scale, 1.0 / size if size > 0.0 else 0.0, material.detail_repeat, material.alpha_cutoff]
-        floats += [material.transmission, material.ior]
+        floats += [material.transmission, material.ior, *material.attenuation, *material.scattered, material.wave_slope]
         maps = [self._pool.add(textures.get(getattr(material, name))) for name in MATERIAL_MAPS]
         # A normal map of the file's own knows more than one made from heights.
         if maps[2] < 0 and material.height_map and material.height_scale:

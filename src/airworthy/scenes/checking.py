@@ -25,6 +25,7 @@ __all__ = ["CLEARANCE", "TRIANGLES_MAX", "Finding", "check_scene", "description"
 _LINES: dict[str, str] = {
     "forest": "49 trees; 1 to 10, harder to get through",
     "woodland": "grown trees on hills, undergrowth, dead wood; any number, seen and hit as it looks",
+    "lakeside": "a lake among wooded hills, waves, sedges; any number, seen and hit as it looks",
     "warehouse": "a hall with racks, goods, machines, docks; any number, seen and hit as it looks",
     "street": "two rows of houses, a road, lamps, cars, trees; any number, seen and hit as it looks",
     "urban": "buildings and street furniture; 1 to 10",

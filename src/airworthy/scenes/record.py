@@ -78,6 +78,14 @@ class Material:
     neither passes nor is mirrored is kept. A window pane is one card; a box is two sheets."""
     ior: Annotated[float, Bound(1.0, 4.0)] = field(default=1.5, metadata=LATER)
     """Index of refraction of the sheet, which says how much it mirrors."""
+    attenuation: Annotated[Color, Bound(0.0, 1e4, "1/m")] = field(default=(0.0, 0.0, 0.0), metadata=LATER)
+    """Above 0, with `transmission`: the surface is no sheet but bounds a volume, water or solid glass, that begins behind its
+    front. Light is bent by `ior`, and red, green and blue lose this share per metre there [1/m] (`scenes.materials.water`)."""
+    scattered: Annotated[Color, SHARE] = field(default=(0.0, 0.0, 0.0), metadata=LATER)
+    """Albedo of a volume so deep that nothing shows through it, seen from straight above: what mud or algae send back."""
+    wave_slope: Annotated[float, Bound(0.0, 0.5)] = field(default=0.0, metadata=LATER)
+    """Root of the mean square slope of waves on a volume's level surface (`rendering.water`): 0.05 a breath of wind, 0.17 a
+    breeze of 5 m/s on open water. Colours alone show them."""
 
     def varied(self, seed: int) -> Material:
         """Return a variant that shares the maps: level, hue, roughness, relief and scale changed as much as looks believable.

@@ -14,9 +14,11 @@ from PIL import Image
 
 from airworthy.core import frames
 from airworthy.core.errors import AssetError
-from airworthy.geometry import Mesh
+from airworthy.geometry import Box, Mesh
+from airworthy.scenes import Instance, Material, Scene
 from airworthy.scenes.formats import read_model
 from airworthy.scenes.formats._images import linear_to_srgb, srgb_to_linear
+from airworthy.scenes.formats.export import export_scene
 from airworthy.scenes.formats.gltf.materials import metallic_of
 
 TRIANGLE = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0]], "<f4")
@@ -261,3 +263,57 @@ def test_a_texture_is_laid_as_far_as_its_transformation_says(
     assert isinstance(mesh, Mesh)
     assert mesh.uv is not None
     np.testing.assert_allclose(mesh.uv, expected, atol=1e-6)
+
+
+def glassy(**volume: Any) -> dict[str, Any]:
+    extensions = {"KHR_materials_transmission": {"transmissionFactor": 0.9}, "KHR_materials_ior": {"ior": 1.333}}
+    return {"extensions": extensions | ({"KHR_materials_volume": volume} if volume else {})}
+
+
+def test_glass_is_a_thin_sheet_and_bounds_a_volume_where_it_is_thick(tmp_path: Path) -> None:
+    """What is left after 2 m is the attenuation's colour, so that a metre takes its logarithm by two."""
+    path = tmp_path / "m.gltf"
+    sheet = next(iter(read_model(write(path, glassy())).materials.values()))
+    assert (sheet.transmission, sheet.ior, sheet.attenuation) == (0.9, 1.333, (0.0, 0.0, 0.0))
+    thick = glassy(thicknessFactor=0.5, attenuationDistance=2.0, attenuationColor=[0.25, 0.5, 1.0])
+    water = next(iter(read_model(write(path, thick)).materials.values()))
+    np.testing.assert_allclose(water.attenuation, [np.log(4.0) / 2.0, np.log(2.0) / 2.0, 1e-6], rtol=1e-6)
+    clear = next(iter(read_model(write(path, glassy(thicknessFactor=0.5))).materials.values()))
+    assert clear.attenuation == (1e-6, 1e-6, 1e-6)  # it takes nothing, and bends
+    thin = next(iter(read_model(write(path, glassy(thicknessFactor=0.0, attenuationDistance=2.0))).materials.values()))
+    assert thin.attenuation == (0.0, 0.0, 0.0)
+    opaque = {"extensions": {"KHR_materials_ior": {"ior": 1.8}, "KHR_materials_volume": {"thicknessFactor": 1.0}}}
+    assert next(iter(read_model(write(path, opaque)).materials.values())).transmission == 0.0
+
+
+@pytest.mark.parametrize("bad", [-1.0, 1e300, 0.0])
+def test_glass_that_cannot_be_is_kept_within_what_can(bad: float, tmp_path: Path) -> None:
+    volume = {"thicknessFactor": 1.0, "attenuationDistance": bad, "attenuationColor": [bad, 0.5, 2.0]}
+    extensions = {"KHR_materials_transmission": {"transmissionFactor": 5.0}, "KHR_materials_ior": {"ior": bad}}
+    given = {"extensions": extensions | {"KHR_materials_volume": volume}}
+    made = next(iter(read_model(write(tmp_path / "m.gltf", given)).materials.values()))
+    assert made.transmission == 1.0
+    assert 1.0 <= made.ior <= 4.0
+    assert all(0.0 < value <= 1e4 for value in made.attenuation)
+
+
+def test_a_map_of_glass_is_left_out_with_a_word(tmp_path: Path) -> None:
+    given = {"extensions": {"KHR_materials_transmission": {"transmissionFactor": 1.0, "transmissionTexture": {"index": 0}}}}
+    warnings = read_model(write(tmp_path / "m.gltf", given)).warnings
+    assert ["how much passes glass" in line for line in warnings] == [True]
+
+
+def test_glass_and_water_come_back_as_they_were_written(tmp_path: Path) -> None:
+    surfaces = {
+        "sheet": Material(transmission=0.8),
+        "lake": Material(
+            transmission=1.0, ior=1.333, attenuation=(0.62, 0.42, 0.66), scattered=(0.008, 0.02, 0.014), wave_slope=0.07
+        ),
+    }
+    shapes = {name: Box((1.0, 1.0, 0.1)) for name in surfaces}
+    place = Scene("glass", shapes, surfaces, instances=tuple(Instance(name, materials=(name,)) for name in surfaces), lights=())
+    export_scene(place, tmp_path / "m.glb")
+    found = read_model(tmp_path / "m.glb").materials
+    for name, given in surfaces.items():
+        for field in ("transmission", "ior", "attenuation", "scattered", "wave_slope"):
+            np.testing.assert_allclose(getattr(found[name], field), getattr(given, field), rtol=1e-6, err_msg=field)

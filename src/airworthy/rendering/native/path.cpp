@@ -62,9 +62,11 @@ struct Tracer {
     const V3 whole = direction * limit;
     return wanted & N::invert(Lighting::blocked(batch, env, from, whole, wanted, ignore));
   }
-  // As `open`, through glass as well: `left` becomes what passes it.
-  SHADING_MEMBER M clear(const V3& from, const V3& direction, F limit, M wanted, V3& left) const {
+  // As `open`, through glass as well: `left` becomes what passes it. Through what bounds a volume, too, where it `may_bend`, and as if
+  // it did not: `through` become the lanes that did; elsewhere such a surface shuts lamps out.
+  SHADING_MEMBER M clear(const V3& from, const V3& direction, F limit, M wanted, bool may_bend, V3& left, M& through) const {
     left = V3::c(1.0f, 1.0f, 1.0f);
+    through = N::never();
     if (!(flags & PATH_GLASS)) return open(from, direction, limit, wanted);
     M lit = wanted, going = wanted;
     F begun = N::c(0.0f);
@@ -80,8 +82,18 @@ struct Tracer {
       F ior;
       const F passing = Glass::passing(appearance, met, fetched, ior);
       going = met & (passing > 0.0f);
+      V3 part = V3::all(N::c(1.0f) - Glass::mirrored(s.normal.dot(direction), ior));
+      if (flags & PATH_WATER) {
+        const Water water = Water::of(appearance, met, s);
+        if (may_bend) {
+          part = V3::select(water.volume, water.towards_light(s, direction, hit.range), part);
+          through = through | water.volume;
+        } else {
+          going = going & N::invert(water.volume);
+        }
+      }
       lit = lit & N::invert(met & N::invert(going));
-      left = V3::select(going, left * s.albedo * (passing * (N::c(1.0f) - Glass::mirrored(s.normal.dot(direction), ior))), left);
+      left = V3::select(going, left * s.albedo * part * passing, left);
       begun = N::select(going, begun + hit.range * 1.000002f + 2e-4f, begun);
     }
     return lit & N::invert(going);
@@ -112,6 +124,8 @@ struct Tracer {
       const F cosine = N::c(1.0f) - off.dot(off) * 0.5f;
       const F of_light = N::c(0.318309886f / (tangent * tangent)) / (cosine * cosine * cosine);
       F part = N::select(density < 0.0f, N::c(flags & PATH_SUN_DISC ? 1.0f : 0.0f), share(density, of_light));
+      // Lamps and suns have been found by straight rays where the path's was bent.
+      part = N::select(density == BENT_DENSITY, N::c(0.0f), part);
       const float* night = sky + (int)sky[11] * SKY_COLUMNS;
       // Under a moon its light is the only sun, and the sky has its disc.
       if (sky[11] > 0.0f && night[25] > 0.0f && night[10] < 0.0f) part = N::select(density < 0.0f, N::c(0.0f), part);
@@ -155,8 +169,9 @@ struct Tracer {
       const F far = sun ? N::c(SUN_FAR) : N::sqrt(way.dot(way));
       const V3 along = sun ? l : way * (N::c(1.0f) / W::maximum(far, N::c(1e-6f)));
       V3 left;
-      lit = clear(start, along, far, lit, left);
-      const F part = disc ? share(of_light, density) : N::c(1.0f);
+      M through;
+      lit = clear(start, along, far, lit, true, left, through);
+      const F part = disc ? N::select(through, N::c(1.0f), share(of_light, density)) : N::c(1.0f);
       light = light + V3::select(lit, sent * left * part, V3::c(0.0f, 0.0f, 0.0f));
     }
     return light;
@@ -231,7 +246,8 @@ struct Tracer {
     if (flags & PATH_HOLES) lit = lit & N::invert(place.alpha < place.cutoff);
     if (!N::any(lit)) return V3::c(0.0f, 0.0f, 0.0f);
     V3 left;
-    lit = clear(start, l, far * (1.0f - 2e-5f) - 2e-4f, lit, left);
+    M unused;
+    lit = clear(start, l, far * (1.0f - 2e-5f) - 2e-4f, lit, false, left, unused);
     return V3::select(lit, sent * left * (share(of_light, density) / W::maximum(of_light, N::c(1e-20f))), V3::c(0.0f, 0.0f, 0.0f));
   }
   // How densely `glow` would have sampled what a ray has met [1/sr]; 0 where it never does.
@@ -294,6 +310,7 @@ U key[5] = {N::u((unsigned int)seed_low), N::u((unsigned int)seed_high), W::unsi
 Threefry::expand(key);
 const V3 nothing = V3::c(0.0f, 0.0f, 0.0f);
 V3 sum = nothing, light = nothing, through = nothing, origin = eye, rest = eye_rest, direction = ahead;
+V3 within = nothing;  // attenuation of the volume that the path is in [1/m]
 F density = N::c(-1.0f), behind = N::c(0.0f);  // behind: way from where it was scattered to the last sheet of glass
 I depth = W::i(0), sample = W::i(first_sample), broken = W::i(0);
 M alive = N::never();
@@ -311,6 +328,7 @@ for (;;) {
     through = V3::select(fresh, V3::c(1.0f, 1.0f, 1.0f), through);
     light = V3::select(fresh, nothing, light);
     behind = N::select(fresh, N::c(0.0f), behind);
+    within = V3::select(fresh, nothing, within);
     density = N::select(fresh, N::c(-1.0f), density);
     depth = W::pick(fresh, W::i(0), depth);
     alive = alive | fresh;
@@ -325,6 +343,10 @@ for (;;) {
     const V3 added = Mist::seen(tracer.sky + (int)tracer.sky[10] * SKY_COLUMNS, origin.z + rest.z, direction, there, hit.range, nothing, passed);
     light = light + V3::select(alive, through * added, nothing);
     through = V3::select(alive, through * passed, through);
+  }
+  if (flags & PATH_WATER) {
+    const V3 kept = Water::kept(within, N::select(there, hit.range, N::c(settings.data[SET_FAR])));
+    through = V3::select(alive, through * kept, through);
   }
   if (N::any(gone)) light = light + V3::select(gone, through * tracer.beyond(direction, density), nothing);
   M goes_on = there;
@@ -345,6 +367,15 @@ for (;;) {
         }
       }
     }
+    Water water;
+    water.volume = water.front = N::never();
+    if (flags & PATH_WATER) {
+      water = Water::of(appearance, there, s);
+      // An eye under water: who meets the surface from below has come through water.
+      const M begun = water.volume & N::invert(water.front) & ((within.x + within.y + within.z) == 0.0f);
+      if (N::any(begun)) through = V3::select(begun, through * Water::kept(water.attenuation, hit.range), through);
+      if (N::any(water.volume)) Water::waves(appearance, water.volume, settings.data[SET_TIMES + env], N::c(0.0f), towards, s);
+    }
     if (N::any(there & ((s.emission.x + s.emission.y + s.emission.z) > 0.0f))) {
       F part = N::c(1.0f);
       if (tracer.emitter_count > 0) {
@@ -358,15 +389,39 @@ for (;;) {
       F ior = N::c(1.5f), passing = N::c(0.0f);
       if (flags & PATH_GLASS) passing = Glass::passing(appearance, there, fetched, ior);
       const M glass = goes_on & (passing > 0.0f), solid = goes_on & N::invert(glass);
-      const Scattering surface = Scattering::of(s, towards, albedos.data, flags);
+      Scattering surface = Scattering::of(s, towards, albedos.data, flags);
       const F size = W::maximum(W::maximum(N::abs(s.point.x), N::abs(s.point.y)), N::abs(s.point.z));
       V3 start = s.point + s.geometric * (size * 4e-6f + hit.range * 2e-5f + 2e-4f);
       F u[4];
+      const V3 below = s.point + s.point - start;
+      V3 bent = direction, reflected = s.normal * (s.normal.dot(towards) * 2.0f) - towards;
+      F mirrored = Glass::mirrored(s.normal.dot(towards), ior), murk = N::c(0.0f);
+      M murky = N::never();
+      if (N::any(water.volume)) {
+        mirrored = N::select(water.volume, Water::mirrored(s.normal.dot(towards), water.eta), mirrored);
+        reflected = V3::select(water.volume, Water::reflected(direction, s.normal, s.geometric), reflected);
+        bent = V3::select(water.volume, Water::bent(direction, s.normal, s.geometric, water.eta), direction);
+        const V3 deep = Water::scattered(appearance, water.volume, s);
+        murky = goes_on & water.front & ((deep.x + deep.y + deep.z) > 0.0f);
+        if (N::any(murky)) {
+          // What the volume sends back by itself is a surface of Lambert's, the paler the deeper: how deep, a ray asks.
+          Found floor;
+          tracer.trace(below, nothing, bent, murky, N::c(settings.data[SET_FAR]), floor);
+          const V3 kept = Water::kept(water.attenuation, N::select(floor.instance >= 0, floor.range, N::c(settings.data[SET_FAR])));
+          const V3 pale = deep * (V3::c(1.0f, 1.0f, 1.0f) - kept * kept) * ((N::c(1.0f) - mirrored) * Water::shown(water.ior));
+          surface.diffuse = V3::select(murky, pale, surface.diffuse);
+          surface.f0 = V3::select(murky, nothing, surface.f0);
+          surface.gain = V3::select(murky, nothing, surface.gain);
+          surface.glossy = N::select(murky, N::c(0.0f), surface.glossy);
+          murk = N::select(murky, W::clamp(Scattering::luminance(pale), 0.1f, 0.5f), murk);
+        }
+      }
+      const M lit = solid | murky;
       if (tracer.light_count > 0)
-        light = light + V3::select(solid, through * tracer.lamps(surface, s.point, start, key, sample, depth, solid), nothing);
+        light = light + V3::select(lit, through * tracer.lamps(surface, s.point, start, key, sample, depth, lit), nothing);
       if (tracer.emitter_count > 0) {
         Tracer::draw(key, sample, depth, 1, u);
-        light = light + V3::select(solid, through * tracer.glow(surface, start, u, solid), nothing);
+        light = light + V3::select(lit, through * tracer.glow(surface, start, u, lit), nothing);
       }
       Tracer::draw(key, sample, depth, 0, u);
       V3 next = surface.sample(u[0], u[1], u[2]);
@@ -374,13 +429,23 @@ for (;;) {
       const V3 sent = surface.sent(next, of_next);
       V3 weight = through * sent * (N::c(1.0f) / W::maximum(of_next, N::c(1e-20f)));
       if (N::any(glass)) {
-        // A sheet mirrors, or lets pass: then nothing has been scattered, and light is shared as if it were not there.
-        const M mirrors = glass & (u[0] < Glass::mirrored(s.normal.dot(towards), ior)), passes = glass & N::invert(mirrors);
-        next = V3::select(mirrors, s.normal * (s.normal.dot(towards) * 2.0f) - towards, V3::select(passes, direction, next));
-        weight = V3::select(mirrors, through, V3::select(passes, through * s.albedo * passing, weight));
-        of_next = N::select(mirrors, N::c(MIRROR_DENSITY), N::select(passes, density, of_next));
-        start = V3::select(passes, s.point + s.point - start, start);
-        behind = N::select(passes, behind + hit.range, N::c(0.0f));
+        // A sheet mirrors, or lets pass: then nothing has been scattered, and light is shared as if it were not there. What bounds a
+        // volume mirrors, or bends, or sends back of its own.
+        const F chance = (N::c(1.0f) - mirrored) * murk;
+        const M mirrors = glass & (u[0] < mirrored), stays = murky & N::invert(mirrors) & (u[0] < mirrored + chance);
+        const M passes = glass & N::invert(mirrors | stays), bends = passes & water.volume;
+        next = V3::select(mirrors, reflected, V3::select(passes, bent, next));
+        // Radiance behind a denser surface is gathered into a narrower cone: the square of the index.
+        const F narrow = N::select(bends, N::c(1.0f) / (water.eta * water.eta), N::c(1.0f));
+        const V3 passed = through * s.albedo * (passing * narrow / (N::c(1.0f) - murk));
+        weight = V3::select(stays, weight * (N::c(1.0f) / W::maximum(chance, N::c(1e-20f))), weight);
+        weight = V3::select(mirrors, through, V3::select(passes, passed, weight));
+        const F after = N::select(bends & (density >= 0.0f) & (density < MIRROR_DENSITY), N::c(BENT_DENSITY), density);
+        of_next = N::select(mirrors, N::c(MIRROR_DENSITY), N::select(passes, after, of_next));
+        start = V3::select(passes, below, start);
+        behind = N::select(passes & N::invert(water.volume), behind + hit.range, N::c(0.0f));
+        const M sinks = (bends & water.front) | (mirrors & water.volume & N::invert(water.front));
+        within = V3::select(sinks, water.attenuation, V3::select(bends, nothing, within));
       } else {
         behind = N::c(0.0f);
       }

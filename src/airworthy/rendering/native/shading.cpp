@@ -1,5 +1,9 @@
 // Colours of 16 rays: what they hit, and the light that it sends back. One task is a few packets of one camera; on a GPU one ray.
 // Arrays: airworthy.rendering.shading, airworthy.scenes.appearance, airworthy.rendering.baking.
+struct Under {
+  M sunk;
+  V3 dimmed, echoed;
+};
 struct Shader {
   const Batch& batch;
   const Appearance& appearance;
@@ -7,8 +11,8 @@ struct Shader {
   const float *lights, *sky, *volume, *settings;
   int light_first, light_count, env, flags;
   I ignore;
-  // Of the environment [s]; only where clouds ask for it.
-  INLINE float time() const { return sky[11] > 0.0f ? settings[SET_TIMES + env] : 0.0f; }
+  // Of the environment [s]; only where clouds or waves ask for it.
+  INLINE float time() const { return sky[11] > 0.0f || (flags & USE_WATER) ? settings[SET_TIMES + env] : 0.0f; }
   // Nearest hits from here on, holes of cut-out materials looked through.
   SHADING_MEMBER void trace(const V3& origin, const V3& rest, const V3& direction, F spread, M active, F limit, Found& hit) const {
     hit.instance = W::i(-1);
@@ -89,7 +93,12 @@ struct Shader {
         F ior;
         const F passing = Glass::passing(appearance, struck, fetched, ior);
         going = struck & (passing > 0.0f);
-        left = V3::select(going, left * s.albedo * (passing * (N::c(1.0f) - Glass::mirrored(s.normal.dot(along), ior))), left);
+        V3 through = V3::all(N::c(1.0f) - Glass::mirrored(s.normal.dot(along), ior));
+        if (flags & USE_WATER) {
+          const Water water = Water::of(appearance, struck, s);
+          if (N::any(water.volume)) through = V3::select(water.volume, water.towards_light(s, along, hit.range), through);
+        }
+        left = V3::select(going, left * s.albedo * through * passing, left);
         begun = N::select(going, begun + hit.range * 1.000002f + 2e-4f, begun);
       }
       shut = shut | (struck & N::invert(going));
@@ -118,8 +127,9 @@ struct Shader {
   // Light that comes back along a ray. `mirror` becomes the direction in which the surface mirrors, `share` how much of that light
   // is to be added when it is traced (0: nothing).
   // `scattered`: the ray comes from a rough mirror, whose lamps and suns have been taken already.
+  // `under`: what is under water, and how that dims and echoes its light.
   SHADING_MEMBER V3 radiance(const V3& direction, F spread, const Found& hit, F travelled, Surface& s, V3& mirror, V3& share,
-                             bool reflect, const U* key, bool scattered) const {
+                             bool reflect, const U* key, bool scattered, const Under* under) const {
     const V3 towards = direction * N::c(-1.0f);
     const M there = hit.instance >= 0;
     const bool specular = flags & USE_SPECULAR;
@@ -137,13 +147,30 @@ struct Shader {
       Wet::on(row, appearance, there, fetched, s);
       if (row[26] > 0.0f) snow(row, there, fetched, travelled, s);
     }
+    M bounds = N::never();
+    V3 deep = V3::c(0.0f, 0.0f, 0.0f);
     if (flags & USE_GLASS) {
       s.passing = Glass::passing(appearance, there, fetched, s.ior);
+      s.body = deep;
+      if (flags & USE_WATER) {
+        const Water water = Water::of(appearance, there, s);
+        bounds = water.volume;
+        if (N::any(bounds)) {
+          const F cosine = W::maximum(N::abs(s.geometric.dot(towards)), N::c(0.06f));
+          Water::waves(appearance, bounds, time(), hit.range * spread / N::sqrt(cosine), towards, s);
+          deep = V3::select(water.front, Water::scattered(appearance, bounds, s), deep);
+        }
+      }
       // A pane has no light of its own: whoever looks through it follows the ray.
-      if (W::all(N::invert(there) | (s.passing > 0.0f))) return V3::select(there, s.emission, out);
+      if (W::all(N::invert(there) | (s.passing > 0.0f)) && !N::any(bounds)) return V3::select(there, s.emission, out);
     }
-    const Reflectance r = Lighting::reflectance(s, towards, specular);
-    V3 light = s.emission;
+    Reflectance r = Lighting::reflectance(s, towards, specular);
+    if (N::any(bounds)) {
+      const F normal = (s.ior - 1.0f) / (s.ior + 1.0f);
+      r.f0 = V3::select(bounds, V3::all(normal * normal), r.f0);
+      r.diffuse = V3::select(bounds, V3::c(0.0f, 0.0f, 0.0f), r.diffuse);
+    }
+    V3 light = s.emission, glint = V3::c(0.0f, 0.0f, 0.0f);
     F sun = N::c(1.0f);
     // Light from all sides.
     V3 around = Sky::irradiance(sky, s.normal);
@@ -152,7 +179,14 @@ struct Shader {
       const V3 lifted = s.point + s.geometric * N::c(volume[11]);
       around = baked.volume(volume, lifted, s.normal, sun);
       baked.map(batch, env, hit, fetched, around, sun);
+    } else if (under) {
+      around = V3::select(under->sunk, around * under->dimmed, around);
+      // What a pale floor sends up, the surface sends down again, and so on.
+      const V3 one = V3::c(1.0f, 1.0f, 1.0f), rest = one - r.diffuse * under->echoed;
+      const V3 louder = {r.diffuse.x / rest.x, r.diffuse.y / rest.y, r.diffuse.z / rest.z};
+      r.diffuse = V3::select(under->sunk, louder, r.diffuse);
     }
+    if (N::any(bounds)) s.body = deep * around * N::c(0.318309886f);
     const V3 arriving = around * (s.occlusion * 0.318309886f);
     mirror = direction + s.normal * (s.normal.dot(towards) * 2.0f);
     mirror = (mirror + s.geometric * W::maximum(N::c(0.01f) - mirror.dot(s.geometric), N::c(0.0f))).unit();
@@ -216,49 +250,92 @@ struct Shader {
         V3 added = given * r.sent(s, towards, l, W::maximum(nl, N::c(0.0f)), specular) * clear;
         if (flags & USE_GLASS) added = added * left;
         if (tries > 1) added = added * N::c(1.0f / (float)tries);
-        light = light + V3::select(lit, added, V3::c(0.0f, 0.0f, 0.0f));
+        added = V3::select(lit, added, V3::c(0.0f, 0.0f, 0.0f));
+        light = light + added;
+        if (N::any(bounds)) {
+          glint = glint + added;
+          const V3 spread_out = given * deep * left * (W::maximum(nl, N::c(0.0f)) * clear * (0.318309886f / (float)tries));
+          s.body = s.body + V3::select(lit & bounds, spread_out, V3::c(0.0f, 0.0f, 0.0f));
+        }
       }
     }
     if (flags & USE_GLASS) {
-      light = V3::select(s.passing > 0.0f, s.emission, light);
+      light = V3::select(s.passing > 0.0f, V3::select(bounds, s.emission + glint, s.emission), light);
       share = V3::select(s.passing > 0.0f, V3::c(0.0f, 0.0f, 0.0f), share);
     }
     return V3::select(there, light, out);
   }
   // What comes along rays from a place: the next surface, and haze before it; `s` and `hit` become that surface.
-  SHADING_MEMBER V3 along(const V3& from, const V3& direction, F spread, F travelled, M wanted, Found& hit, Surface& s, const U* key) const {
+  // `water`: whose surface lanes `sunk` go through.
+  SHADING_MEMBER V3 along(const V3& from, const V3& direction, F spread, F travelled, M wanted, Found& hit, Surface& s, const U* key,
+                          const Water* water, M sunk, const V3& up) const {
     trace(from, V3::c(0.0f, 0.0f, 0.0f), direction, spread, wanted, N::c(settings[SET_FAR]), hit);
     V3 mirror, share;
     const F way = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
-    const V3 light = radiance(direction, spread, hit, way, s, mirror, share, false, key, true);
+    Under under;
+    under.sunk = sunk;
+    if (water) {
+      // Light from all sides comes down at 33 degrees from upright on average.
+      const V3 down = Water::kept(water->attenuation, hit.range * N::abs(direction.dot(up)) * WATER_SLANT);
+      under.dimmed = down * (N::c(1.0f) - Water::outer(water->ior));
+      under.echoed = down * down * Water::inner(water->ior);
+    }
+    const V3 light = radiance(direction, spread, hit, way, s, mirror, share, false, key, true, water ? &under : nullptr);
     if (sky[10] == 0.0f) return light;
     F passed = N::c(1.0f);
     return Mist::seen(sky + (int)sky[10] * SKY_COLUMNS, from.z, direction, hit.instance >= 0, hit.range, light, passed);
   }
-  // Light of panes that rays have met: what they mirror (traced with gloss, else of the sky or what was baked), and what is behind.
-  SHADING_MEMBER V3 panes(const V3& direction, F spread, F travelled, M glass, Surface s, Found hit, const U* key) const {
-    V3 color = V3::c(0.0f, 0.0f, 0.0f), left = V3::c(1.0f, 1.0f, 1.0f);
+  // Light of panes and of water that rays have met: what they mirror (traced with gloss, else of the sky or what was baked), and
+  // what is behind; of water, also what it sends back itself, the more of it the deeper.
+  SHADING_MEMBER V3 panes(const V3& along_eye, F spread, F travelled, M glass, Surface s, Found hit, const U* key) const {
+    const V3 nothing = V3::c(0.0f, 0.0f, 0.0f);
+    V3 color = nothing, left = V3::c(1.0f, 1.0f, 1.0f), direction = along_eye;
     PRAGMA_NOUNROLL
     for (int sheet = 0; sheet < 4 && N::any(glass); ++sheet) {
-      const F facing = s.normal.dot(direction), mirrored = Glass::mirrored(facing, s.ior);
-      const V3 away = s.geometric * (travelled * 2e-5f + 1e-3f), bent = direction - s.normal * (facing * 2.0f);
+      const F facing = s.normal.dot(direction);
+      F mirrored = Glass::mirrored(facing, s.ior), passing = s.passing * (N::c(1.0f) - mirrored);
+      const V3 away = s.geometric * (travelled * 2e-5f + 1e-3f), up = s.geometric;
+      V3 bent = direction - s.normal * (facing * 2.0f), onward = direction;
+      Water water;
+      water.volume = water.front = N::never();
+      if (flags & USE_WATER) {
+        water = Water::of(appearance, glass, s);
+        mirrored = N::select(water.volume, Water::mirrored(facing, water.eta), mirrored);
+        bent = V3::select(water.volume, Water::reflected(direction, s.normal, s.geometric), bent);
+        onward = V3::select(water.volume, Water::bent(direction, s.normal, s.geometric, water.eta), onward);
+        // Light that enters what is denser is gathered into a narrower cone.
+        passing = s.passing * (N::c(1.0f) - mirrored) * N::select(water.volume, N::c(1.0f) / (water.eta * water.eta), N::c(1.0f));
+      }
+      const bool wet = N::any(water.volume);
       V3 seen;
       if (flags & USE_GLOSS) {
         Found other = hit;
         Surface unused = s;
-        seen = along(s.point + away, bent, spread * 2.0f, travelled, glass, other, unused, key);
+        seen = along(s.point + away, bent, spread * 2.0f, travelled, glass, other, unused, key, nullptr, N::never(), up);
+        if (wet) {
+          const F way = N::select(other.instance >= 0, other.range, N::c(settings[SET_FAR]));
+          seen = V3::select(water.volume & N::invert(water.front), seen * Water::kept(water.attenuation, way), seen);
+        }
       } else if ((flags & USE_BAKED) && volume[10] > 0.0f) {
         F ignored;
         seen = baked.volume(volume, s.point + s.geometric * N::c(volume[11]), bent, ignored) * N::c(0.318309886f);
       } else {
         seen = Sky::radiance(sky, bent, time());
       }
-      color = color + V3::select(glass, left * seen * mirrored, V3::c(0.0f, 0.0f, 0.0f));
-      left = left * s.albedo * (s.passing * (N::c(1.0f) - mirrored));
-      seen = along(s.point - away, direction, spread, travelled, glass, hit, s, key);
+      color = color + V3::select(glass, left * seen * mirrored, nothing);
+      const V3 body = left * s.body * ((N::c(1.0f) - mirrored) * Water::shown(s.ior));
+      left = left * s.albedo * passing;
+      seen = along(s.point - away, onward, spread, travelled, glass, hit, s, key, wet ? &water : nullptr, water.front, up);
+      if (wet) {
+        const V3 one = V3::c(1.0f, 1.0f, 1.0f);
+        const V3 kept = Water::kept(water.attenuation, N::select(hit.instance >= 0, hit.range, N::c(settings[SET_FAR])));
+        color = color + V3::select(water.front, body * (one - kept * kept), nothing);
+        left = V3::select(water.front, left * kept, left);
+      }
       // Where that is another pane, it gives nothing, and is looked through next.
-      color = color + V3::select(glass, left * seen, V3::c(0.0f, 0.0f, 0.0f));
+      color = color + V3::select(glass, left * seen, nothing);
       glass = glass & (hit.instance >= 0) & (s.passing > 0.0f);
+      direction = onward;
       travelled = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
     }
     return color;
@@ -399,6 +476,8 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   Surface first;
   first.albedo = first.normal = first.geometric = first.point = color;
   first.backface = first.cutoff = first.passing = N::c(0.0f);
+  first.material = W::i(0);
+  first.body = color;
   first.ior = N::c(1.5f);
   const Found first_hit = hit;
   F travelled = hit.range, spread_now = spread, height = origin.z + rest.z;
@@ -408,10 +487,15 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
     PRAGMA_NOUNROLL
     for (int bounce = 0; bounce < bounces; ++bounce) {
       Surface s = first;
-      V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces, key, false);
+      V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces, key, false, nullptr);
       if (flags & USE_GLASS) {
         const M glass = active & (hit.instance >= 0) & (s.passing > 0.0f);
         if (N::any(glass)) light = light + V3::select(glass, shader.panes(direction, spread_now, travelled, glass, s, hit, key), V3::c(0.0f, 0.0f, 0.0f));
+        if ((flags & USE_WATER) && N::any(glass)) {
+          // An eye under water, or a place that is lit there: who meets the surface from below has come through water.
+          const Water water = Water::of(appearance, glass, s);
+          light = V3::select(water.volume & N::invert(water.front), light * Water::kept(water.attenuation, hit.range), light);
+        }
       }
       if (shader.sky[10] > 0.0f) {
         const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
@@ -443,7 +527,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
           const F whole = travelled + N::select(other.instance >= 0, other.range, N::c(0.0f));
           Surface met = s;
           // What a rough mirror shows is blurred anyway: textures as wide as its facets spread.
-          V3 seen = shader.radiance(next, spread * 2.0f + r.k * 0.5f, other, whole, met, unused, none, false, key, true);
+          V3 seen = shader.radiance(next, spread * 2.0f + r.k * 0.5f, other, whole, met, unused, none, false, key, true, nullptr);
           if (shader.sky[10] > 0.0f) {
             const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
             F passed = N::c(1.0f);
@@ -461,6 +545,9 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       spread_now = spread * 2.0f;
     }
   }
+  // Who looks out of water is inside of nothing.
+  if (flags & USE_WATER)
+    first.backface = N::select(Water::of(appearance, first_hit.instance >= 0, first).volume, N::c(0.0f), first.backface);
   for (int k = 0; k < LANES; ++k) {
     if (!W::at(valid, k)) continue;
     const long long at = base + W::get(pixel, k);

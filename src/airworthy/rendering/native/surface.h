@@ -19,9 +19,10 @@ struct Surface {
   V3 geometric, normal;    // world: of the shape, and with vertex normals and normal map
   V3 albedo, emission;
   F alpha, cutoff, metallic, roughness, occlusion;
-  F passing, ior;          // of thin glass; filled in by who asks
+  F passing, ior;          // of glass; filled in by who asks
+  V3 body;                 // light that a volume behind sends back; filled in by who asks
   F backface;              // 1 where a closed solid, or a face's back, is seen
-  I instance;
+  I instance, material;
 };
 // Numbers of a hit that differ from lane to lane, fetched lane by lane.
 struct Fetched {
@@ -162,6 +163,7 @@ struct Surfaces {
     if (N::any(of.face >= 0)) fetch_faces(batch, appearance, of.face, of.corner, of.vertex, of.point, o);
     Surface s;
     s.instance = hit.instance;
+    s.material = o.material;
     const F b0 = N::c(1.0f) - hit.b1 - hit.b2;
     const V3 metric = hit.local * o.scale;
     s.point = turned(o.rotation, metric) + V3{o.position[0], o.position[1], o.position[2]};

@@ -113,8 +113,9 @@ def write_mitsuba(
 
 def _camera(writer: _Writer, view: Viewpoint, size: tuple[int, int], samples: int) -> None:
     width, height = size
-    # Its plain path tracer takes cut-outs for sheets where it looks for lamps; the other one looks through their holes.
-    cut = any(material.alpha_cutoff > 0.0 for material in writer.scene.materials.values())
+    # Its plain path tracer takes cut-outs for sheets where it looks for lamps, and knows no volumes; the other one looks
+    # through holes, and into water.
+    cut = any(one.alpha_cutoff > 0.0 or any(one.attenuation) for one in writer.scene.materials.values())
     integrator = writer.root.add("integrator", type="volpath" if cut else "path")
     integrator.add("integer", name="max_depth", value="-1")
     sensor = writer.root.add("sensor", type="perspective")
@@ -334,6 +335,9 @@ def _look(writer: _Writer, shape: XmlElement, material: Material, mapped: bool) 
         texture = writer.scene.textures[material.base_color_map]
         name = _cut(writer, material, texture)
         _bitmap(inside, "opacity", name, texture.wrap, "nearest")
+    if material.transmission > 0.0 and any(material.attenuation):
+        _volume(writer, shape, inside, material)
+        return
     if material.transmission > 0.0:
         bsdf = inside.add("bsdf", type="thindielectric")
         bsdf.add("float", name="int_ior", value=f"{material.ior:.9g}")
@@ -361,6 +365,21 @@ def _look(writer: _Writer, shape: XmlElement, material: Material, mapped: bool) 
         if material.emissive_map:
             writer.note("A map of glow is left out: the surface glows evenly")
         _rgb(shape.add("emitter", type="area"), "radiance", np.array(material.emissive))
+
+
+def _volume(writer: _Writer, shape: XmlElement, inside: XmlElement, material: Material) -> None:
+    bsdf = inside.add("bsdf", type="dielectric")
+    bsdf.add("float", name="int_ior", value=f"{material.ior:.9g}")
+    bsdf.add("float", name="ext_ior", value="1")
+    if material.base_color[:3] != (1.0, 1.0, 1.0) or material.transmission < 1.0:
+        _rgb(bsdf, "specular_transmittance", np.array(material.base_color[:3]) * material.transmission)
+    if any(material.scattered):
+        writer.note("Light that a volume sends back is left out")
+    if material.wave_slope > 0.0:
+        writer.note("Waves are left out: water is smooth")
+    medium = shape.add("medium", name="interior", type="homogeneous")
+    _rgb(medium, "sigma_t", np.array(material.attenuation))
+    medium.add("float", name="albedo", value="0")
 
 
 def _metal(inside: XmlElement, material: Material, width: float) -> None:

@@ -45,6 +45,7 @@ GENERATORS: dict[str, Generator] = {
     "street": partial(_generated, "street:street"),
     "warehouse": partial(_generated, "warehouse:warehouse"),
     "woodland": partial(_generated, "woodland:woodland"),
+    "lakeside": partial(_generated, "lakeside:lakeside"),
     "alphapilot": partial(_generated, "halls.race_hall:alphapilot"),
     **{name: partial(_generated, f"halls.splat_hall:{name}") for name in SPLAT_HALLS},
 }

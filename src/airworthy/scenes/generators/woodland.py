@@ -17,20 +17,32 @@ from airworthy.scenes.vegetation.planting import FOLIAGE, Planting, about_up, sc
 from airworthy.scenes.vegetation.tree import TreeForm
 from airworthy.scenes.vegetation.undergrowth import fallen_trunk, fern, grass_tuft, litter, stone
 
-__all__ = ["Relief", "woodland"]
+__all__ = [
+    "CEILING",
+    "CLEAR",
+    "HALF",
+    "HAZE",
+    "MIXES",
+    "RIM",
+    "Relief",
+    "lay_stones_and_trunks",
+    "plant_trees",
+    "strew",
+    "woodland",
+]
 
 HAZE = 0.0004
 """Of the air [1/m]: a contrast is halved after 1.7 km. Haze glows in shade as in the sun: more of it pales a wood."""
-_HALF = (40.0, 30.0)
+HALF = (40.0, 30.0)
 """Of the bounds along x and y [m]."""
-_CEILING = 12.0
-_RIM = 24.0
+CEILING = 12.0
+RIM = 24.0
 """How far the ground goes on beyond the bounds [m]."""
 _CELL = 0.8
 """Of the ground's mesh [m]."""
-_CLEAR = 3.5
+CLEAR = 3.5
 """Around start and goal [m]."""
-_MIXES = (("beech", "oak", "maple"), ("spruce", "larch", "pine"), ("oak", "birch", "pine"), ("beech", "birch", "spruce"))
+MIXES = (("beech", "oak", "maple"), ("spruce", "larch", "pine"), ("oak", "birch", "pine"), ("beech", "birch", "spruce"))
 """Kinds that grow together."""
 
 
@@ -56,6 +68,10 @@ class Relief:
         found = np.sin(points @ self._waves.T + self._phase) @ self._size
         ridge = np.abs(np.sin(0.5 * points @ self._waves[1] + 1.4 * np.sin(0.7 * points @ self._waves[2]) + self._phase[3]))
         return np.asarray(found - 0.6 * self._gully * np.exp(-((ridge / 0.22) ** 2)))
+
+    def dry(self, points: Array, depth: float = 0.0) -> Array:
+        """Return points (n, 2) that stand out of the water, or in no more than a depth of it [m]; of hills all."""
+        return points
 
     def mesh(self, low: Array, high: Array, cell: float) -> Mesh:
         """Return the ground between two corners (2,) as triangles of a grid, with coordinates in metres.
@@ -91,27 +107,27 @@ def woodland(index: int, seed: int) -> Scene:
     """
     index, seed = checked("index", index, 0), checked("seed", seed)
     rng = generator("woodland", index, seed)
-    kinds = _MIXES[int(rng.random() * len(_MIXES))]
+    kinds = MIXES[int(rng.random() * len(MIXES))]
     season = SEASONS[1] if index == 0 else SEASONS[int(rng.random() * 3)]
     relief = Relief(rng, 0.5 + 0.9 * rng.random())
-    half = np.array(_HALF)
+    half = np.array(HALF)
     ends = np.array([[-half[0] + 4.0, 0.0], [half[0] - 4.0, 0.0]])
     planting = Planting()
-    ground = relief.mesh(-half - _RIM, half + _RIM, _CELL)
+    ground = relief.mesh(-half - RIM, half + RIM, _CELL)
     floor = planting.thing("ground", ground, (planting.material("forest_floor"),), (0.0, 0.0, 0.0))
     planting.items[-1] = replace(floor, semantic="ground", collide=True)
     apart = 3.6 + 2.0 * rng.random()
-    trees = _trees(planting, relief, rng, kinds, season, apart, ends)
-    _hard(planting, relief, rng, half, ends)
+    trees = plant_trees(planting, relief, rng, kinds, season, apart, ends)
+    lay_stones_and_trunks(planting, relief, rng, half, ends)
     hit = planting.solid()
-    _soft(planting, relief, rng, half)
+    strew(planting, relief, rng, half)
     heights = relief(ends) + 2.5
     start, goal = ((float(x), float(y), float(z)) for (x, y), z in zip(ends, heights, strict=True))
     lowest = float(relief(_grid(half)).min())
     scene = Scene(
         f"woodland:{index}" + (f"@{seed}" if seed else ""),
         instances=hit,
-        bounds=Region((-_HALF[0], -_HALF[1], lowest - 0.5), (_HALF[0], _HALF[1], lowest + _CEILING)),
+        bounds=Region((-HALF[0], -HALF[1], lowest - 0.5), (HALF[0], HALF[1], lowest + CEILING)),
         start=Pose(start, 0.0),
         goal=Pose(goal, 0.0),
         description=f"woodland {index} of seed {seed}: {', '.join(kinds)}, {season}",
@@ -127,7 +143,7 @@ def _grid(half: Array) -> Array:
     return np.stack(np.meshgrid(x, y, indexing="ij"), -1).reshape(-1, 2)
 
 
-def _trees(
+def plant_trees(
     planting: Planting,
     relief: Relief,
     rng: np.random.Generator,
@@ -137,9 +153,9 @@ def _trees(
     ends: Array,
 ) -> int:
     """Plant the wood, its far side with little detail; return how many trees."""
-    half = np.array(_HALF)
-    clear = [np.array([*end, _CLEAR]) for end in ends]
-    places = scattered(rng, -half - _RIM + 2.0, half + _RIM - 2.0, apart, 4000, clear)
+    half = np.array(HALF)
+    clear = [np.array([*end, CLEAR]) for end in ends]
+    places = relief.dry(scattered(rng, -half - RIM + 2.0, half + RIM - 2.0, apart, 4000, clear))
     for (x, y), z in zip(places, relief(places), strict=True):
         name = kinds[int(rng.random() * len(kinds))]
         near = abs(x) < half[0] + 2.0 and abs(y) < half[1] + 2.0
@@ -151,17 +167,17 @@ def _trees(
     return len(places)
 
 
-def _hard(planting: Planting, relief: Relief, rng: np.random.Generator, half: Array, ends: Array) -> None:
+def lay_stones_and_trunks(planting: Planting, relief: Relief, rng: np.random.Generator, half: Array, ends: Array) -> None:
     """Lay stones and fallen trunks, which are hit."""
-    clear = [np.array([*end, _CLEAR]) for end in ends]
+    clear = [np.array([*end, CLEAR]) for end in ends]
     rock, bark = planting.material("gravel"), planting.material("bark_oak")
-    places = scattered(rng, -half, half, 5.0, 60, clear)
+    places = relief.dry(scattered(rng, -half, half, 5.0, 60, clear), 0.4)
     for (x, y), z in zip(places, relief(places), strict=True):
         seed = int(rng.random() * 4)
         planting.thing(
             f"stone/{seed}", stone(seed), (rock,), (x, y, z), about_up(6.28 * rng.random()), 0.5 + 1.6 * rng.random() ** 2
         )
-    places = scattered(rng, -half, half, 9.0, 26, clear)
+    places = relief.dry(scattered(rng, -half, half, 9.0, 26, clear))
     for (x, y), z in zip(places, relief(places), strict=True):
         seed = int(rng.random() * 3)
         trunk = fallen_trunk(seed)
@@ -170,11 +186,11 @@ def _hard(planting: Planting, relief: Relief, rng: np.random.Generator, half: Ar
         )
 
 
-def _soft(planting: Planting, relief: Relief, rng: np.random.Generator, half: Array) -> None:
+def strew(planting: Planting, relief: Relief, rng: np.random.Generator, half: Array) -> None:
     """Strew what bends or lies flat, which colours alone show."""
     sown: tuple[tuple[str, float, int], ...] = (("litter", 1.3, 6000), ("grass", 1.15, 5000), ("fern", 2.1, 1500))
     for name, apart, tries in sown:
-        places = scattered(rng, -half - 3.0, half + 3.0, apart, tries)
+        places = relief.dry(scattered(rng, -half - 3.0, half + 3.0, apart, tries))
         # Each in patches of its own: by a slow wave over the ground.
         wave = np.sin(0.21 * places[:, 0] + 2.0 * rng.random()) * np.sin(0.17 * places[:, 1] + 6.0 * rng.random())
         kept = places if name == "litter" else places[wave + 0.7 * rng.random(len(places)) > (0.25 if name == "fern" else 0.05)]

@@ -12,8 +12,9 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, NDArray
 from airworthy.core.files import parse_json, shown
 from airworthy.scenes.formats._source import JsonFields, ModelSource
+from airworthy.scenes.formats.gltf.glass import GLASS_EXTENSIONS
 
-EXTENSIONS = {
+EXTENSIONS = GLASS_EXTENSIONS | {
     "EXT_mesh_gpu_instancing",
     "EXT_texture_webp",
     "KHR_lights_punctual",

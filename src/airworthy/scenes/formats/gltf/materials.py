@@ -12,6 +12,7 @@ from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayInt, ArrayU8
 from airworthy.scenes.formats._images import TextureImages, Wrap, linear_to_srgb, srgb_to_linear
 from airworthy.scenes.formats._source import JsonFields, clean_name, unique_name
 from airworthy.scenes.formats.gltf.file import GltfFile
+from airworthy.scenes.formats.gltf.glass import glass_fields
 from airworthy.scenes.record import Material
 
 _WRAPS: dict[int, Wrap] = {10497: "repeat", 33071: "clamp", 33648: "mirror"}
@@ -153,6 +154,7 @@ class _Reader:
             emissive_map=self._map(fields, "emissiveTexture", True),
             double_sided=fields.flag("doubleSided"),
             alpha_cutoff=self._cutoff(),
+            **glass_fields(fields),
             **self._own(),
         )
 
@@ -173,6 +175,8 @@ class _Reader:
             "height_map": self._map(own, "heightTexture", False),
             "height_scale": _unit(own.number("heightScale", 0.0), 100.0),
             "detail_map": self._map(own, "detailTexture", True),
+            "scattered": tuple(_unit(value) for value in own.numbers("scattered", 3, (0.0, 0.0, 0.0))),
+            "wave_slope": _unit(own.number("waveSlope", 0.0), 0.5),
             "detail_repeat": _unit(own.number("detailRepeat", 8.0), 1e6),
             "texture_size": _unit(own.number("textureSize", 0.0), 1e6),
         }

@@ -16,6 +16,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_bytes
 from airworthy.geometry import Mesh
 from airworthy.scenes.formats._parts import Writable, as_model, faces_by_material, label, material_of, shape_of
+from airworthy.scenes.formats.gltf.glass import glass_json
 from airworthy.scenes.formats.gltf.materials import OWN_EXTRAS
 from airworthy.scenes.formats.gltf.reader import LUX
 from airworthy.scenes.formats.model import Model
@@ -181,6 +182,9 @@ class _Writer:
         if brightest > 1:
             entry["extensions"] = {"KHR_materials_emissive_strength": {"emissiveStrength": float(brightest)}}
             self._extensions.add("KHR_materials_emissive_strength")
+        if glass := glass_json(material):
+            entry["extensions"] = entry.get("extensions", {}) | glass
+            self._extensions |= set(glass)
         if material.alpha_cutoff > 0:
             entry |= {"alphaMode": "MASK", "alphaCutoff": float(material.alpha_cutoff)}
         own: Json = {"textureSize": float(material.texture_size)} if material.texture_size > 0 else {}
@@ -188,6 +192,10 @@ class _Writer:
             own["heightScale"] = float(material.height_scale)
         if self._info(own, "detailTexture", material.detail_map, material):
             own["detailRepeat"] = float(material.detail_repeat)
+        if any(material.scattered):
+            own["scattered"] = [float(v) for v in material.scattered]
+        if material.wave_slope > 0.0:
+            own["waveSlope"] = float(material.wave_slope)
         return entry | ({"extras": {OWN_EXTRAS: own}} if own else {})
 
     def _info(self, entry: Json, key: str, texture: str, material: Material) -> bool:
