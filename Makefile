@@ -47,11 +47,14 @@ demo: $(STAMP) ## from a place to a policy with evidence, in ten minutes; the pa
 kernels: $(STAMP) ## compile the kernels that flying needs
 	@$(BIN)/python -m airworthy.simulation.warmup
 
-test: $(STAMP) kernels ## the tests of every change (no GPU needed)
-	$(PYTEST) -m "not slow and not gpu" -n $(WORKERS) --dist worksteal
+# With LONG=1, as .ci/run has it, also those that take a second and more (tests/long_tests.txt).
+QUICK := not slow and not gpu$(if $(LONG),, and not long)
 
-test-slow: $(STAMP) kernels ## the long tests
-	$(PYTEST) -m "slow and not gpu" -n $(WORKERS) --dist worksteal
+test: $(STAMP) kernels ## the tests of every change (no GPU needed)
+	$(PYTEST) -m "$(QUICK)" -n $(WORKERS) --dist worksteal
+
+test-slow: $(STAMP) kernels ## all that `make test` leaves out
+	$(PYTEST) -m "(slow or long) and not gpu" -n $(WORKERS) --dist worksteal
 
 test-gpu: $(STAMP) ## the tests that need an NVIDIA GPU
 	$(PYTEST) -m gpu

@@ -143,6 +143,16 @@ def _local_only(name: str, refused: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `long_tests.txt` names as `long`, before marks choose."""
+    listed = (REPOSITORY / "tests" / "long_tests.txt").read_text().splitlines()
+    names = {line for line in listed if not line.startswith("#")}
+    for item in items:
+        if item.nodeid in names:
+            item.add_marker(pytest.mark.long)
+
+
 def pytest_collection_finish() -> None:
     """Leave what collecting made out of every later search for garbage: jobs search behind each block, 0.4 s with all tests."""
     gc.collect()

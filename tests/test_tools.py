@@ -346,3 +346,30 @@ def test_a_list_of_pictures_with_an_unknown_key_is_refused(tmp_path: Path) -> No
     path.write_text('[[pictures]]\nfile = "a.jpg"\nsize = [8, 6]\ncells = ["scenes render x"]\nrows = 2\n')
     with pytest.raises(SystemExit, match="rows"):
         tool("pictures").listed(path)
+
+
+def test_long_tests_are_those_that_took_a_second(tmp_path: Path) -> None:
+    printed = """
+1.20s setup    tests/a/test_b.py::test_first
+0.40s call     tests/a/test_b.py::test_first
+0.60s call     tests/a/test_b.py::test_second[with words-1]
+0.45s setup    tests/a/test_b.py::test_second[with words-1]
+0.99s call     tests/a/test_b.py::test_third
+9.00s teardown tests/a/test_b.py::test_fourth
+9.00s call     tests/test_hygiene.py::test_every_change
+"""
+    long_tests = tool("long_tests").long_tests
+    assert long_tests(printed) == ["tests/a/test_b.py::test_first", "tests/a/test_b.py::test_second[with words-1]"]
+    with pytest.raises(ValueError, match="no durations"):
+        long_tests("12 passed")
+
+
+def test_every_long_test_is_there() -> None:
+    """A name that no test has any longer would keep nothing out."""
+    lines = (REPOSITORY / "tests" / "long_tests.txt").read_text().splitlines()
+    names = [line for line in lines if not line.startswith("#")]
+    assert names == sorted(set(names))
+    for name in names:
+        file, _, rest = name.partition("::")
+        called = rest.partition("[")[0].rpartition("::")[2]
+        assert f"def {called}(" in (REPOSITORY / file).read_text(), name

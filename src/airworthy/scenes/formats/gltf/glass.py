@@ -40,7 +40,8 @@ def glass_fields(fields: JsonFields) -> dict[str, Any]:
     # Without thickness it is a thin sheet, as the extension says.
     if volume is not None and volume.number("thicknessFactor", 0.0) > 0.0:
         color = volume.numbers("attenuationColor", 3, (1.0, 1.0, 1.0))
-        distance = volume.number("attenuationDistance", math.inf)
+        # A volume that says no distance takes nothing.
+        distance = volume.number("attenuationDistance", 0.0)
         found["attenuation"] = tuple(_attenuation(value, distance) for value in color)
     return found
 
