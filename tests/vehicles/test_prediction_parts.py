@@ -11,9 +11,11 @@ import pytest
 from airworthy.vehicles import Drag, RotorResponse, Vehicle
 from airworthy.vehicles.identification.known import frame_vehicle
 from airworthy.vehicles.identification.prediction.held_command import followed
+from airworthy.vehicles.identification.prediction.kernels import integrate_rates
 from airworthy.vehicles.identification.prediction.plant import distinct, picked, plant_of, stacked
 from airworthy.vehicles.identification.prediction.predict import Windows, cut_windows, predict
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, HeldCommand, Readings
+from airworthy.vehicles.identification.prediction.twin import integrated
 
 MASS, HEIGHT, RATE = 0.027, 0.015, 500
 INERTIA = (1.5e-5, 1.8e-5, 2.9e-5)
@@ -100,7 +102,7 @@ def test_a_dead_time_is_after_the_command() -> None:
     "response", [(20.0, 0.0, 20.0, 0.0), (0.0, 12.0, 0.0, 12.0), (3.0, 9.0, 2.0, 5.0), (25.0, 0.0, 15.0, 0.0)]
 )
 def test_states_of_many_commands_are_those_of_one_after_the_other(response: tuple[float, ...]) -> None:
-    """Chunks that are followed side by side end where one walk through all of them does; reversed commands, too."""
+    """The kernel ends where one walk through all of them does; reversed commands, too."""
     rng = np.random.default_rng(1)
     for low in (0.0, -0.4):
         command = HeldCommand(0.0, 0.004, np.repeat(rng.uniform(low, 1.0, (60, 3)), 10, axis=0))
@@ -109,8 +111,29 @@ def test_states_of_many_commands_are_those_of_one_after_the_other(response: tupl
             state = followed(state, held, 0.004, np.array(response))
             walked.append(state)
         found = command.states(np.array([response, (30.0, 1.0, 20.0, 2.0)]))[0, 1:]
-        # What a chunk begins with may be off by `PASS_END`.
-        np.testing.assert_allclose(found, walked, atol=4e-5)
+        np.testing.assert_allclose(found, walked, rtol=1e-12, atol=1e-14)
+
+
+def test_rates_follow_their_torques_as_the_twin_says() -> None:
+    rng = np.random.default_rng(4)
+    sets, windows, steps = 3, 4, 30
+    root = rng.normal(size=(sets, 3, 3))
+    inertia = 1e-5 * (np.eye(3) + 0.2 * root @ np.swapaxes(root, 1, 2))
+    given = (
+        rng.normal(size=(sets, windows, 3)) * 3.0,
+        rng.normal(size=(sets, windows, 2 * steps + 1, 3)) * 20.0,
+        inertia,
+        np.linalg.inv(inertia),
+        rng.uniform(0.0, 1e-5, (sets, 3)),
+        0.004,
+    )
+    for mine, twin in zip(integrate_rates(*given), integrated(*given), strict=True):
+        np.testing.assert_allclose(mine, twin, rtol=1e-10, atol=1e-12)
+    # A torque about a principal axis alone turns about it, by Newton.
+    lone = (np.zeros((1, 1, 3)), np.tile([2.0, 0.0, 0.0], (1, 1, 2 * steps + 1, 1)), 1e-5 * np.diag([1.0, 2.0, 3.0])[None])
+    rate, slope = integrate_rates(*lone, np.linalg.inv(lone[2]), np.zeros((1, 3)), 0.004)
+    np.testing.assert_allclose(rate[0, 0, :, 0], 2.0 * 0.004 * np.arange(steps + 1), rtol=1e-12)
+    assert (slope[0, 0] == [2.0, 0.0, 0.0]).all()
 
 
 def test_sets_that_share_parts_are_predicted_as_alone() -> None:

@@ -10,7 +10,6 @@ takes it as measured throughout a window; a prediction knows it of the moment be
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,6 +18,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.identification.prediction.held_command import HeldCommand
+from airworthy.vehicles.identification.prediction.kernels import integrate_rates
 from airworthy.vehicles.identification.prediction.plant import Plant, distinct, picked
 from airworthy.vehicles.identification.prediction.signals import FlightSignals
 
@@ -175,7 +175,10 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
         if push is not None:
             turning[:, :, ::2] += push
             turning[:, :, 1::2] += 0.5 * (push[:, :, 1:] + push[:, :, :-1])
-        turned, acceleration = _integrated(plant, inverse, turning, windows)
+        # From the sensor's axes to the body's.
+        begun = np.broadcast_to(windows.rate[:, 0], (len(plant), count, 3))
+        begun = begun + np.cross(plant.tilt[:, None], begun)
+        turned, acceleration = integrate_rates(begun, turning, plant.inertia, inverse, plant.damping, windows.step)
         at_steps = thrust[:, :, ::2].reshape(len(thrust), -1, thrust.shape[-1])
         force = _by_rotors(at_steps, plant.force, of).reshape(len(plant), count, -1, 3)
         return SensorPrediction(
@@ -270,71 +273,6 @@ def _followed(command: HeldCommand, responses: Array, delays: Array, time: Array
     known = command.states(kinds)
     states = np.stack([command.at(known[of[k]], row[:4], time - row[4]) for k, row in enumerate(pairs)])
     return np.asarray(states[back])
-
-
-def _integrated(plant: Plant, inverse: Array, turning: Array, windows: Windows) -> tuple[Array, Array]:
-    """Rates and angular accelerations at each step, (sets, windows, steps + 1, 3) each."""
-    slope = _slope_of(plant, inverse)
-    sets, count = turning.shape[:2]
-    begun = np.broadcast_to(windows.rate[:, 0], (sets, count, 3))
-    # From the sensor's axes to the body's.
-    begun = begun + np.cross(plant.tilt[:, None], begun)
-    # Components first, points before sets: each operation then runs along memory.
-    rate, driven = np.ascontiguousarray(np.moveaxis(begun, -1, 0)), np.ascontiguousarray(turning.transpose(2, 3, 0, 1))
-    h = windows.step
-    rates, slopes = [rate], []
-    for k in range(windows.steps):
-        first, middle, last = driven[2 * k], driven[2 * k + 1], driven[2 * k + 2]
-        k1 = slope(rate, first)
-        k2 = slope(rate + 0.5 * h * k1, middle)
-        k3 = slope(rate + 0.5 * h * k2, middle)
-        k4 = slope(rate + h * k3, last)
-        rate = rate + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)
-        rates.append(rate)
-        slopes.append(k1)
-    slopes.append(slope(rate, driven[-1]))
-    return tuple(np.stack(part).transpose(2, 3, 0, 1) for part in (rates, slopes))  # type: ignore[return-value]
-
-
-def _slope_of(plant: Plant, inverse: Array) -> Callable[[Array, Array], Array]:
-    """Return Euler's equation: angular acceleration by rate and what is driven, components first, (3, sets, windows)."""
-    damping = plant.damping.T[:, :, None]
-    if not np.any(plant.inertia * (1.0 - np.eye(3))):
-        return _principal_slope(plant, inverse, damping)
-    inertia, back = plant.inertia[..., None].transpose(1, 2, 0, 3), inverse[..., None].transpose(1, 2, 0, 3)
-
-    def turned(matrix: Array, vector: Array) -> list[Array]:
-        return [matrix[i, 0] * vector[0] + matrix[i, 1] * vector[1] + matrix[i, 2] * vector[2] for i in range(3)]
-
-    def slope(rate: Array, driven: Array) -> Array:
-        x, y, z = rate
-        a, b, c = turned(inertia, rate)
-        against = np.stack([y * c - z * b, z * a - x * c, x * b - y * a]) + damping * rate
-        return np.asarray(driven - np.stack(turned(back, against)))
-
-    return slope
-
-
-def _principal_slope(plant: Plant, inverse: Array, damping: Array) -> Callable[[Array, Array], Array]:
-    """Return the same where axes are principal ones: x, y, z, x, y of rate and momentum lie in a row, slices are cyclic."""
-    inertia, back = (np.einsum("sii->is", matrix)[:, :, None] for matrix in (plant.inertia, inverse))
-    rows: list[Array] = []
-
-    def slope(rate: Array, driven: Array) -> Array:
-        if not rows:
-            rows.extend(np.empty((5, *rate.shape[1:])) for _ in range(2))
-            rows.extend(np.empty_like(rate) for _ in range(2))
-        turns, momentum, against, product = rows
-        turns[:3], turns[3:] = rate, rate[:2]
-        np.multiply(inertia, rate, out=momentum[:3])
-        momentum[3:] = momentum[:2]
-        np.multiply(turns[1:4], momentum[2:], out=against)
-        against -= np.multiply(turns[2:], momentum[1:4], out=product)
-        against += np.multiply(damping, rate, out=product)
-        against *= back
-        return driven - against
-
-    return slope
 
 
 def _sensed(plant: Plant, rate: Array, acceleration: Array, force: Array) -> Array:
