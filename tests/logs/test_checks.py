@@ -160,6 +160,23 @@ def test_rates_in_degrees_are_found() -> None:
     assert "deg/s" in found.said
 
 
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.1])
+def test_a_log_that_hardly_turns_is_not_called_wrong(noise: float) -> None:
+    """Noise of the gyro lengthens its turns: that is no wrong unit."""
+    log = flight()
+    gyro, attitude = log.stream("gyro"), log.stream("attitude")
+    rng = np.random.default_rng(7)
+    rocking = 0.02 * np.cumsum(rng.normal(size=gyro.values.shape), axis=0) / np.sqrt(len(gyro.time))
+    held = from_rotation_vector(np.stack([np.interp(attitude.time, gyro.time, column) for column in rocking.T], axis=1))
+    rate = np.gradient(rocking, gyro.time, axis=0) + rng.normal(size=gyro.values.shape) * noise
+    streams = (replace(gyro, values=rate), *log.streams[1:-1], replace(attitude, values=held))
+    found = check(replace(log, streams=streams), "gyro against attitude")
+    assert found.passed is not False, found.said
+    # The same in degrees, where turning is told well, stays wrong.
+    steady = replace(gyro, values=np.rad2deg(gyro.values) + rng.normal(size=gyro.values.shape) * noise)
+    assert check(replace(log, streams=(steady, *log.streams[1:])), "gyro against attitude").passed is False
+
+
 def test_logs_without_rest_say_so() -> None:
     log = flight()
     late = replace(log, streams=tuple(s.between(6.0, 40.0) for s in log.streams))

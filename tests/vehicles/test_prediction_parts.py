@@ -111,7 +111,8 @@ def test_states_of_many_commands_are_those_of_one_after_the_other(response: tupl
             state = followed(state, held, 0.004, np.array(response))
             walked.append(state)
         found = command.states(np.array([response, (30.0, 1.0, 20.0, 2.0)]))[0, 1:]
-        np.testing.assert_allclose(found, walked, rtol=1e-12, atol=1e-14)
+        # Where a command turns its rotor round, the divisor falls to its least, a thousandth, and rounding grows by as much.
+        np.testing.assert_allclose(found, walked, rtol=1e-10, atol=1e-14)
 
 
 def test_rates_follow_their_torques_as_the_twin_says() -> None:
