@@ -132,3 +132,18 @@ def test_errors_that_are_kept_are_those_of_their_vector(found: Identified) -> No
     np.testing.assert_array_equal(again, first)
     both = problem.errors(np.stack([moved, theta]), 0)
     np.testing.assert_array_equal(both[1], first[0])
+
+
+def test_rates_that_a_flight_cannot_tell_do_not_count_there(found: Identified) -> None:
+    """As if nobody had looked at them: in the cost, in its slopes, and in how much a window weighs."""
+    theta = found.fit.theta + 0.2 * found.fit.sd
+    deaf = replace(found.fit.problem, unheard=((False, False, True, False, False, False),), whitening=()).scaled(theta)
+    blind = replace(found.fit.problem, channels=(True, True, False, True, True, True), whitening=()).scaled(theta)
+    for of in (
+        lambda problem: cost_and_gradient(problem, theta),
+        lambda problem: (costs_of(problem, theta[None], 1.0)[0], 0.0),
+    ):
+        (cost, slopes), (other, others) = of(deaf), of(blind)
+        assert cost == pytest.approx(other, rel=1e-12)
+        np.testing.assert_allclose(slopes, others, rtol=1e-9, atol=1e-9)
+    assert costs_of(deaf, theta[None], 1.0)[0] < costs_of(found.fit.problem.scaled(theta), theta[None], 1.0)[0]

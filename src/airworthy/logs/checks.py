@@ -36,8 +36,8 @@ UNITS = ("gravity at rest", "gravity in flight", "volts of ")
 AGAINST = "gyro against "
 """How the name of the check of an attitude's turns begins; the stream's name follows."""
 TELLING = 0.8
-"""Ours: correlation of two speeds of turning from which on a ratio other than 1 is one of units or axes. A wrong unit leaves the
-correlation as it is; where a vehicle hardly turns, noise lowers it and lengthens the gyro's turns."""
+"""Ours: correlation of two speeds of turning from which on a ratio other than 1 is one of units or axes. A wrong unit leaves
+the correlation as it is; where a vehicle hardly turns, noise lowers it and lengthens the gyro's turns."""
 RATE_MAX = 50_000.0
 """Ours: fastest rate of an inertial sensor or a command [Hz]."""
 _DOWN = 0.7
@@ -302,7 +302,9 @@ def _by_speeds(log: Log, stream: LogStream, name: str) -> LogCheck:
     if correlation < 0.5 or not np.isfinite(ratio):
         return LogCheck(name, None, f"They hardly correlate ({correlation:.2f}): the vehicle hardly turned.")
     if correlation < TELLING and abs(ratio - 1.0) >= 0.1:
-        said = f"They correlate too little ({correlation:.2f}) to tell: the gyro turns {ratio:.2f} times as fast, noise included."
+        said = (
+            f"They correlate too little ({correlation:.2f}) to tell: the gyro turns {ratio:.2f} times as fast, noise included."
+        )
         return LogCheck(name, None, said, ratio)
     said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late"
     said += f" (correlation {correlation:.3f})."

@@ -173,6 +173,7 @@ def identify(
         tuple(g.rested for g in gathered),
         hover,
         told,
+        tuple(told_by([g.findings], motors is not None) for g in gathered),
         trusted,
         motors,
         scale,
@@ -244,6 +245,8 @@ class _Job:
     rested: tuple[bool, ...]
     hover: float
     told: dict[str, bool]
+    told_of: tuple[dict[str, bool], ...]
+    """What each flight can tell alone."""
     trusted: tuple[str, ...]
     motors: MotorFit | None
     scale: BenchScale
@@ -300,7 +303,15 @@ def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
         begin, parameters = job.start(chosen), job.parameters(chosen)
         followed = by_speeds(parameters, motors, job.known)
         fit = fitted(
-            job.flights, followed, [start_vector(followed, begin, begin.cells[0])], told, job.known, job.quick, job.say
+            job.flights,
+            followed,
+            [start_vector(followed, begin, begin.cells[0])],
+            told,
+            job.known,
+            job.quick,
+            job.say,
+            None,
+            job.told_of,
         )
         return {chosen.name: _Tried(begin, parameters, fit)}, Compared(chosen.name, motors.scores, motors.errors)
     plain = [s for s in STRUCTURES if not s.apart and (told["lag"] or not s.square)]
@@ -316,7 +327,9 @@ def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
         cells = begin.cells[: STARTS_QUICK if job.quick else STARTS]
         starts = [start_vector(parameters, begin, cell) for cell in cells]
         tried[structure.name] = _Tried(
-            begin, parameters, fitted(flights, parameters, starts, told, job.known, job.quick, job.say, job.descend)
+            begin,
+            parameters,
+            fitted(flights, parameters, starts, told, job.known, job.quick, job.say, job.descend, job.told_of),
         )
     apart = [s for s in STRUCTURES if s.apart] if told["lag"] and "lag" not in job.known.fixed else []
     behind = compared({name: item.fit for name, item in tried.items()}).scores
@@ -327,7 +340,7 @@ def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
         gain = promised_gain(replace(near.fit.problem, parameters=parameters), near.fit.theta)
         job.say(f"{structure.name}: a step from one lag gains {gain:.1f}")
         if gain > WORTH_A_FIT and GAINED * gain > behind[power]:
-            fit = fitted(flights, parameters, [near.fit.theta], told, job.known, job.quick, job.say, job.descend)
+            fit = fitted(flights, parameters, [near.fit.theta], told, job.known, job.quick, job.say, job.descend, job.told_of)
             tried[structure.name] = _Tried(near.begin, parameters, fit)
     return tried, compared({name: item.fit for name, item in tried.items()})
 
@@ -342,7 +355,9 @@ def _with_air(
         return fit, held, found.reason or None, notes
 
     def refit(flights: Sequence[FlightSignals], near: Fit) -> Fit:
-        return fitted(flights, near.problem.parameters, [near.theta], job.told, job.known, job.quick, job.say, job.descend)
+        return fitted(
+            flights, near.problem.parameters, [near.theta], job.told, job.known, job.quick, job.say, job.descend, job.told_of
+        )
 
     fit, air = drag_in_turns(fit, motions, held, job.base, refit, job.quick, job.say)
     if air.against:

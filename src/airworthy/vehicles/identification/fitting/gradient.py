@@ -156,7 +156,8 @@ def _weighed(problem: FitProblem, flight: int, plant: Plant, motion: _Motion) ->
     errors = both[:, :used].reshape(count, blocks, BLOCK_STEPS, 6).mean(axis=2)[..., picked]
     white = np.einsum("wbc,cnb->wnc", errors, whitening, optimize=True)
     white = np.clip(np.nan_to_num(white, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR)
-    size = SOFT**2 * float(white.shape[1] * white.shape[2])
+    heard = int(np.any(whitening, axis=(1, 2)).sum())
+    size = SOFT**2 * float(white.shape[1] * heard)
     root = np.sqrt(1.0 + (white**2).sum(axis=(1, 2)) / size)
     slopes = np.zeros((count, both.shape[1] + 1, 6))
     by_errors = np.einsum("wnc,cnb->wbc", white / root[:, None, None], whitening, optimize=True)

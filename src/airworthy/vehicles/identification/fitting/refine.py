@@ -72,6 +72,9 @@ class FitProblem:
     channels: tuple[bool, bool, bool, bool, bool, bool]
     """Which of rate x, y, z and force x, y, z count."""
     izz: MeasuredValue | None = None
+    unheard: tuple[tuple[bool, ...], ...] = ()
+    """Of each flight, which of the six do not count there; empty: all that count do everywhere. A flight that cannot tell a
+    turn was turned by what its pilot fought, and would tell that the rotors hardly turn it."""
     whitening: tuple[Array, ...] = ()
     """Of each flight, what makes errors of a channel independent and of unit size, (channels, blocks, blocks); empty: not taken
     yet."""
@@ -108,6 +111,8 @@ class FitProblem:
         """Return the problem whose errors are weighed by the covariance that those of one vector have."""
         floor = np.where(self.picked < 3, *SCALE_FLOOR)
         found = [whitening_of(self.errors(theta[None], k)[0], floor, BLOCK_STEPS * w.step) for k, w in enumerate(self.windows)]
+        for part, silent in zip(found, self.unheard, strict=False):
+            part[np.asarray(silent, bool)[self.picked]] = 0.0
         made = replace(self, whitening=tuple(found))
         # The same windows and parameters: errors that are known stay so.
         object.__setattr__(made, "_known", self._known)
@@ -115,15 +120,17 @@ class FitProblem:
 
     def residuals(self, theta: Array) -> tuple[Array, Array]:
         """Return weighed errors of all windows, (sets, windows, numbers), and how many numbers each window counts as."""
-        found = []
+        found, counts = [], []
         for flight, whitening in enumerate(self.whitening):
             errors = np.moveaxis(self.errors(theta, flight), -1, 0)
             # Lower triangular: what is left of each block is what those before it in the window did not foretell.
             white = np.matmul(errors, whitening[:, TOLD_BLOCKS:].swapaxes(1, 2)[:, None])
             found.append(np.moveaxis(white, 0, -1).reshape(*errors.shape[1:3], -1))
+            heard = int(np.any(whitening, axis=(1, 2)).sum())
+            counts.append(np.full(found[-1].shape[1], float(heard * found[-1].shape[2] // len(whitening))))
         flat = np.concatenate(found, axis=1)
         flat = np.clip(np.nan_to_num(flat, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR)
-        return flat, np.full(flat.shape[1], float(flat.shape[2]))
+        return flat, np.concatenate(counts)
 
     def beside(self, theta: Array) -> Array:
         """Return what else was measured, as scaled errors, (sets, numbers)."""
@@ -305,7 +312,7 @@ def left_out_scores(fit: Fit, folds: ArrayInt) -> Array:
     for whitening, windows in zip(problem.whitening, problem.windows, strict=True):
         # Of triangular matrices; blocks that only foretell are silent.
         sizes = np.diagonal(whitening, axis1=1, axis2=2)[:, TOLD_BLOCKS:]
-        density.append(np.full(len(windows), float(np.log(sizes).sum())))
+        density.append(np.full(len(windows), float(np.log(sizes[sizes > 0.0]).sum())))
     return np.asarray(soft[folds, np.arange(len(folds))] - np.concatenate(density))
 
 

@@ -115,6 +115,7 @@ def fitted(
     quick: bool,
     say: Callable[[str], None],
     descend: Descent | None = None,
+    told_of: Sequence[Mapping[str, bool]] = (),
 ) -> Fit:
     """Fit parameters to windows of flights.
 
@@ -127,13 +128,22 @@ def fitted(
         quick: Fewer windows.
         say: Told each stage.
         descend: As of `refine`.
+        told_of: What each flight can tell alone; empty: all what they can together.
     """
     turns = told["turns"] and told["inertia_xx"]
     yaw = told["turns"] and told["torque_ratio"]
     across = told["imu_tilt"] and told["turns"]
     windows = tuple(cut_windows(flight, WINDOWS_QUICK if quick else WINDOWS) for flight in flights)
-    problem = FitProblem(parameters, windows, (turns, turns, yaw, across, across, True), known.izz)
+    unheard = tuple(_unheard(one) for one in told_of) if len(told_of) > 1 else ()
+    unheard = unheard if any(any(one) for one in unheard) else ()
+    problem = FitProblem(parameters, windows, (turns, turns, yaw, across, across, True), known.izz, unheard)
     return refine(problem, starts, say, descend)
+
+
+def _unheard(told: Mapping[str, bool]) -> tuple[bool, ...]:
+    """Return which of rate x, y, z and force x, y, z do not count in a flight, by what it can tell alone."""
+    turns = told["turns"] and told["inertia_xx"]
+    return (not turns, not turns, not (told["turns"] and told["torque_ratio"]), False, False, False)
 
 
 def start_vector(parameters: Parameters, begin: StartValues, cell: tuple[float, float]) -> Array:
