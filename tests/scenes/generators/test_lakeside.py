@@ -7,11 +7,10 @@ import pytest
 
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.geometry import RayTable, cast
-from airworthy.scenes import SceneBatch, scene
+from airworthy.scenes import SceneBatch, scene, water_material, water_names
 from airworthy.scenes.checking import check_scene, findings
 from airworthy.scenes.generators.lakeside import Basin
 from airworthy.scenes.generators.woodland import HALF, RIM
-from airworthy.scenes.materials import water, water_names
 from airworthy.scenes.materials.water import mean_square_slope
 
 
@@ -34,17 +33,17 @@ def test_land_stands_out_of_the_water_and_the_lake_is_one(seed: int) -> None:
 
 def test_water_has_kinds_and_a_wind() -> None:
     assert water_names() == ["pure", "lake", "pond", "flood"]
-    green = [water(name).attenuation[1] for name in water_names()]
+    green = [water_material(name).attenuation[1] for name in water_names()]
     assert green == sorted(green)
-    assert water("pure").attenuation == (0.264, 0.0565, 0.0098)
-    assert water("lake").wave_slope == 0.0
-    assert water("lake", 10.0).wave_slope == pytest.approx(np.sqrt(0.0542))
+    assert water_material("pure").attenuation == (0.264, 0.0565, 0.0098)
+    assert water_material("lake").wave_slope == 0.0
+    assert water_material("lake", 10.0).wave_slope == pytest.approx(np.sqrt(0.0542))
     assert mean_square_slope(0.0) == 0.003
     for wind in (-1.0, 15.0, float("nan")):
         with pytest.raises(AirworthyError, match="0 to 14 m/s"):
-            water("lake", wind)
+            water_material("lake", wind)
     with pytest.raises(UnknownNameError, match="lake"):
-        water("lak")
+        water_material("lak")
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from airworthy.scenes.generators.woodland import (
     plant_trees,
     strew,
 )
-from airworthy.scenes.materials.water import water
+from airworthy.scenes.materials.water import water_material
 from airworthy.scenes.record import Haze, Pose, Region, Scene
 from airworthy.scenes.sky.weather import under_sky, weather_named
 from airworthy.scenes.vegetation.kinds import SEASONS
@@ -99,7 +99,7 @@ def lakeside(index: int, seed: int) -> Scene:
     floor = planting.thing("ground", ground, (planting.material("forest_floor"),), (0.0, 0.0, 0.0))
     planting.items[-1] = replace(floor, semantic="ground", collide=True)
     # Shelter of trees: half the waves that such a wind raises on open water.
-    surface = water(name, wind)
+    surface = water_material(name, wind)
     planting.materials["water"] = replace(surface, wave_slope=0.5 * surface.wave_slope)
     lake = planting.thing("water", _sheet(basin), ("water",), (0.0, 0.0, 0.0))
     planting.items[-1] = replace(lake, semantic="water", collide=True)

@@ -11,9 +11,9 @@ from airworthy.scenes.materials.library import (
     scene_with_materials,
     with_material,
 )
-from airworthy.scenes.materials.water import water, water_names
+from airworthy.scenes.materials.water import water_material, water_names
 
 __all__ = [
     "MaterialMaps", "MaterialRecipe", "card", "decorated", "material_maps", "material_names", "material_recipe",
-    "scene_with_materials", "water", "water_names", "with_material",
+    "scene_with_materials", "water_material", "water_names", "with_material",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import packaged_toml
 from airworthy.scenes.record import Material
 
-__all__ = ["WATER_INDEX", "mean_square_slope", "water", "water_names"]
+__all__ = ["WATER_INDEX", "mean_square_slope", "water_material", "water_names"]
 
 WATER_INDEX = 1.333
 """Index of refraction at 589 nm and 20 C (CRC Handbook of Chemistry and Physics)."""
@@ -39,7 +39,7 @@ def water_names() -> list[str]:
     return list(_waters())
 
 
-def water(name: str = "lake", wind: float | None = None) -> Material:
+def water_material(name: str = "lake", wind: float | None = None) -> Material:
     """Return the material of a water's surface; what lies behind its front is under water.
 
     Args:
