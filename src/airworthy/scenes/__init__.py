@@ -75,7 +75,7 @@ __all__ = [
     "material_recipe", "merged", "other_look", "person", "posed", "read_model", "read_points", "read_scene",
     "read_skeletons", "read_splats", "recorded_person", "register_generator", "resample", "room_batch", "scene",
     "scene_digest", "scene_generators", "scene_names", "scene_with_materials", "skinned_actor", "sky_at", "sky_sun",
-    "standing", "stood", "transformed", "under_sky", "varied", "walk_path", "water_material", "water_names", "weather_named",
-    "with_figure",
-    "with_level", "with_material", "with_surface", "with_unknown", "write_points_ply", "write_scene", "write_skeletons", "write_splats",
+    "standing", "stood", "transformed", "under_sky", "varied", "walk_path", "water_material", "water_names",
+    "weather_named", "with_figure", "with_level", "with_material", "with_surface", "with_unknown", "write_points_ply",
+    "write_scene", "write_skeletons", "write_splats",
 ]  # fmt: skip
