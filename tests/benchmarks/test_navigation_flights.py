@@ -230,6 +230,13 @@ class Unready(Straight):
         raise OSError("no weights")
 
 
+class OutOfRange(Straight):
+    def __init__(self):
+        from airworthy.planners.known_free import KnownFreeSettings
+
+        KnownFreeSettings(speed=-2.0)
+
+
 class PlansAndSleeps(Late, Plans):
     name = "plans_and_sleeps"
 
@@ -510,6 +517,7 @@ def test_what_a_pilot_lacks_is_refused_before_anything_flies(
         ("navrl", "There are no NavRL weights"),
         ("navrl_full_3d", "no NavRL weights"),
         (f"{own}:Unready", "no weights"),
+        (f"{own}:OutOfRange", "speed"),
     ):
         out = tmp_path / "run"
         with pytest.raises(AirworthyError, match=f"cannot fly: .*{why}"):

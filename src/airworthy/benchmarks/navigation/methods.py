@@ -55,23 +55,29 @@ class NavigationMethod:
     """Flies one flight at a time: all its flights share the same topics of one program outside."""
     checks: bool = False
     """Has a method `check_ready()`, which raises where something is missing that it needs."""
+    local: bool = False
+    """A user's class or object in this process, which can be made once to see whether it refuses."""
 
 
 def check_ready(item: NavigationMethod) -> None:
     """Refuse a method that lacks something without which it cannot fly, such as weights, before anything flies.
 
-    A planner or pilot says so in `check_ready()`, which raises; those without it need nothing.
+    A planner or pilot says so in `check_ready()`, which raises; those without it need nothing. A user's class that refuses to
+    be made, by an `AirworthyError` such as settings out of range give, is refused, too; whatever else goes wrong there fails
+    its flights, one by one.
 
     Raises:
         AirworthyError: With its reason.
     """
-    if not item.checks:
+    if not (item.checks or item.local):
         return
     try:
         with stops_noted():
-            contained(lambda: item.make().check_ready())
+            contained(lambda: item.make().check_ready() if item.checks else item.make())
     except PilotFailure as failure:
         cause = failure.__cause__
+        if not item.checks and not isinstance(cause, AirworthyError):
+            return
         why = str(cause) if isinstance(cause, AirworthyError) else f"{failure}."
         raise AirworthyError(f"Pilot {item.name!r} cannot fly: {why}") from failure
 
@@ -327,4 +333,6 @@ def _described(made: Any, make: Callable[[], Any], name: str, identity: Mapping[
         )
     shown = _own_name(made) or name
     alone, privileged = not getattr(made, "batched", False), kind == "planner" and bool(getattr(made, "privileged", False))
-    return NavigationMethod(shown, make, kind, alone, privileged, True, identity, shown, checks=hasattr(made, "check_ready"))
+    return NavigationMethod(
+        shown, make, kind, alone, privileged, True, identity, shown, checks=hasattr(made, "check_ready"), local=True
+    )
