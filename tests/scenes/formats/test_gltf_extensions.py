@@ -19,6 +19,7 @@ from airworthy.scenes import Instance, Material, Scene
 from airworthy.scenes.formats import read_model
 from airworthy.scenes.formats._images import linear_to_srgb, srgb_to_linear
 from airworthy.scenes.formats.export import export_scene
+from airworthy.scenes.formats.gltf.glass import glass_json
 from airworthy.scenes.formats.gltf.materials import metallic_of
 
 TRIANGLE = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0]], "<f4")
@@ -317,3 +318,14 @@ def test_glass_and_water_come_back_as_they_were_written(tmp_path: Path) -> None:
     for name, given in surfaces.items():
         for field in ("transmission", "ior", "attenuation", "scattered", "wave_slope"):
             np.testing.assert_allclose(getattr(found[name], field), getattr(given, field), rtol=1e-6, err_msg=field)
+
+
+def test_what_is_opaque_says_nothing_of_glass_and_clear_glass_all_of_it() -> None:
+    assert glass_json(Material()) == {}
+    assert glass_json(Material(transmission=1.0)) == {"KHR_materials_transmission": {"transmissionFactor": 1.0}}
+    clear = glass_json(Material(transmission=1.0, ior=1.333, attenuation=(0.02, 0.01, 0.0)))
+    assert clear["KHR_materials_ior"] == {"ior": 1.333}
+    volume = clear["KHR_materials_volume"]
+    assert volume["attenuationDistance"] == pytest.approx(50.0)
+    assert volume["attenuationColor"] == pytest.approx([np.exp(-1.0), np.exp(-0.5), 1.0])
+    assert volume["thicknessFactor"] > 0.0

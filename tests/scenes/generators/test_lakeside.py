@@ -59,3 +59,11 @@ def test_a_lakeside_is_sound_and_its_water_is_hit() -> None:
     found = cast(batch.geometry, down, [[0.0, 0.0, 1.5]], [[0.0, 0.0, 0.0, 1.0]], np.zeros(1, np.int32), ("range", "instance"))
     assert float(found["range"][0, 0, 0]) == pytest.approx(1.5, abs=1e-4)
     assert place.instances[int(found["instance"][0, 0, 0])].semantic == "water"
+
+
+def test_a_lake_is_a_function_of_what_draws_it() -> None:
+    """Heights as they were when places were first shown: whoever changes them changes every place."""
+    basin = Basin(np.random.default_rng(3), 0.6, (22.0, 15.0), 2.0)
+    points = np.array([[0.0, 0.0], [10.0, 5.0], [21.0, -3.0], [-30.0, 20.0], [5.0, 16.0]])
+    np.testing.assert_allclose(basin(points), [-2.03235089, -1.17764867, -0.14630646, 1.2318222, 0.88017064], atol=1e-7)
+    np.testing.assert_allclose(basin.reach(points), [0.0, 0.63430959, 0.9563239, 1.76951279, 1.03430377], atol=1e-7)
