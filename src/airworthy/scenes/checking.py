@@ -342,6 +342,15 @@ def point_clearance(scene: Scene, points: np.ndarray) -> np.ndarray:
     return clearance(batch.geometry, points).distance
 
 
+def _water_notes(scene: Scene) -> Iterator[str]:
+    """Numbers of volumes that change nothing, since the material bounds none."""
+    for name, material in scene.materials.items():
+        if any(material.attenuation) and material.transmission == 0.0:
+            yield f"material {name!r} has an attenuation that nothing shows: nothing passes it (transmission is 0)"
+        elif (any(material.scattered) or material.wave_slope > 0.0) and not any(material.attenuation):
+            yield f"material {name!r} has scattered light or waves that nothing shows: it bounds no volume (attenuation is 0)"
+
+
 def _notes(scene: Scene) -> Iterator[str]:
     # Unique ones take the memory; instances of a mesh share it.
     unique, _ = triangle_count(scene)
@@ -358,6 +367,7 @@ def _notes(scene: Scene) -> Iterator[str]:
         yield "it has no light but the sky"
     yield from _sky_notes(scene)
     yield from _look_notes(scene)
+    yield from _water_notes(scene)
     if scene.start is None:
         yield "no start is given"
     if not scene.source:

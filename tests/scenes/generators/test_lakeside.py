@@ -7,7 +7,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.geometry import RayTable, cast
-from airworthy.scenes import SceneBatch, scene, water_material, water_names
+from airworthy.scenes import Material, Scene, SceneBatch, scene, water_material, water_names
 from airworthy.scenes.checking import check_scene, findings
 from airworthy.scenes.generators.lakeside import Basin
 from airworthy.scenes.generators.woodland import HALF, RIM
@@ -44,6 +44,18 @@ def test_water_has_kinds_and_a_wind() -> None:
             water_material("lake", wind)
     with pytest.raises(UnknownNameError, match="lake"):
         water_material("lak")
+
+
+def test_numbers_of_water_that_change_nothing_are_told() -> None:
+    materials = {
+        "shut": Material(attenuation=(1.0, 1.0, 1.0)),
+        "thin": Material(transmission=1.0, wave_slope=0.1),
+        "pale": Material(scattered=(0.1, 0.1, 0.1)),
+        "lake": water_material("lake", 2.0),
+        "pane": Material(transmission=0.9),
+    }
+    told = [item for item in findings(Scene("few", materials=materials)) if "nothing shows" in item]
+    assert [sum(f"'{name}'" in text for text in told) for name in materials] == [1, 1, 1, 0, 0]
 
 
 @pytest.mark.slow

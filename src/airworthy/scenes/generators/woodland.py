@@ -19,7 +19,6 @@ from airworthy.scenes.vegetation.undergrowth import fallen_trunk, fern, grass_tu
 
 __all__ = [
     "CEILING",
-    "CLEAR",
     "HALF",
     "HAZE",
     "MIXES",
@@ -40,7 +39,7 @@ RIM = 24.0
 """How far the ground goes on beyond the bounds [m]."""
 _CELL = 0.8
 """Of the ground's mesh [m]."""
-CLEAR = 3.5
+_CLEAR = 3.5
 """Around start and goal [m]."""
 MIXES = (("beech", "oak", "maple"), ("spruce", "larch", "pine"), ("oak", "birch", "pine"), ("beech", "birch", "spruce"))
 """Kinds that grow together."""
@@ -154,7 +153,7 @@ def plant_trees(
 ) -> int:
     """Plant the wood, its far side with little detail; return how many trees."""
     half = np.array(HALF)
-    clear = [np.array([*end, CLEAR]) for end in ends]
+    clear = [np.array([*end, _CLEAR]) for end in ends]
     places = relief.dry(scattered(rng, -half - RIM + 2.0, half + RIM - 2.0, apart, 4000, clear))
     for (x, y), z in zip(places, relief(places), strict=True):
         name = kinds[int(rng.random() * len(kinds))]
@@ -169,7 +168,7 @@ def plant_trees(
 
 def lay_stones_and_trunks(planting: Planting, relief: Relief, rng: np.random.Generator, half: Array, ends: Array) -> None:
     """Lay stones and fallen trunks, which are hit."""
-    clear = [np.array([*end, CLEAR]) for end in ends]
+    clear = [np.array([*end, _CLEAR]) for end in ends]
     rock, bark = planting.material("gravel"), planting.material("bark_oak")
     places = relief.dry(scattered(rng, -half, half, 5.0, 60, clear), 0.4)
     for (x, y), z in zip(places, relief(places), strict=True):
