@@ -15,6 +15,7 @@ from airworthy.planners.known_free.motion import StoppingPlans, StoppingTrajecto
 from airworthy.planners.known_free.path import SPACING
 from airworthy.planners.known_free.planner import KnownFreePlanner
 from airworthy.planners.known_free.routes import FollowedRoutes
+from airworthy.planners.known_free.tracking_errors import TrackingErrors
 
 REST = np.zeros((3, 3))
 STRAIGHT = np.stack([np.arange(40) * SPACING, np.zeros(40), np.ones(40)], -1)
@@ -47,7 +48,7 @@ def flight(path: np.ndarray = STRAIGHT, back: bool = False, off: float = 0.0, wa
     made: Any = object.__new__(KnownFreePlanner)
     made.config = KnownFreeSettings()
     made.stage, made._idle, made._refusals = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
-    made._refused_at, made._errors = np.full((1, 3), np.inf), np.zeros(1)
+    made._refused_at, made.tracking_errors = np.full((1, 3), np.inf), TrackingErrors(1)
     made.refused, made.looks, made.begun = Told(), Told(), Told()
     made._routes = SimpleNamespace(path=lambda _: path, follow=Told(), forget=Told(), ends=np.zeros(1, bool))
     made._heading = SimpleNamespace(off=lambda _: off, look=made.looks)
@@ -197,7 +198,8 @@ def test_who_is_far_beside_its_plans_keeps_farther_away(error: float, more: floa
     """Half of what it is beside them beyond 8 cm, and 0.1 m at most, where it is fast."""
     radii: list[float] = []
     for own in (0.0, error):
-        one = flight(limits=SimpleNamespace(jerk=np.full(1, 60.0)), _errors=np.full(1, own))
+        one = flight(limits=SimpleNamespace(jerk=np.full(1, 60.0)))
+        one.tracking_errors.farthest[:] = own
 
         def certified(_flight: int, paths: Any, wide: Any, *_: Any) -> Any:
             radii.append(float(wide[0]))

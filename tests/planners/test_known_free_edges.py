@@ -205,7 +205,7 @@ def test_who_was_beside_its_plan_is_trusted_again_after_a_while() -> None:
         for _ in range(ticks):
             level = np.array([[0.0, 0.0, 0.0, 1.0]])
             planner._note_errors(one, Motion(np.zeros(1), FROM + np.array([0.0, off, 0.0]), np.zeros((1, 3)), level))
-        return float(planner._errors[0])
+        return float(planner.tracking_errors.farthest[0])
 
     assert errs(0.4, 1) == pytest.approx(0.4)
     assert 0.1 < errs(0.0, 100) < 0.2

@@ -31,6 +31,7 @@ from airworthy.planners.known_free.path import SPACING, eased
 from airworthy.planners.known_free.retreats import Retreats
 from airworthy.planners.known_free.route import RouteSearches
 from airworthy.planners.known_free.routes import NEAR_POINTS, FollowedRoutes
+from airworthy.planners.known_free.tracking_errors import TrackingErrors, has_room_beside
 
 __all__ = ["KnownFreePlanner"]
 
@@ -42,8 +43,6 @@ _RELAXED = (0.97, 0.93, 0.85, 0.7, 0.5, 0.25)
 """Shares of the body's radius: where a flight is nearer to something than it should be, it may come away from there."""
 _STILL, _ALIGNED, _STEP = 0.08, 0.15, 0.35
 """At rest [m/s], looking where it should [rad], with so little of its route before it [m]."""
-_ROOM_BESIDE = (1.0137, 1.0, 0.99, 0.98, 0.97, 0.95, 0.93, 0.9, 0.85, 0.7, 0.5)
-"""Shares of the body's radius that are kept where it is beside its set-point; the first covers it between points of a path."""
 _GAIN, _SOON, _BESIDE, _FRESH = 0.05, 0.15, 0.5, 0.09
 """A plan is followed on unless another saves so much time [s], it is over so soon [s], or it ends so far beside the route [m];
 for so long at first nobody looks for another [s]."""
@@ -51,8 +50,6 @@ _STEPS = 6
 """At rest, where nothing farther is certified, so many points of the path are flown at first."""
 _CROSSING = 4.0
 """Who rests so near something that moves waits for it [m]."""
-_LASTING = 0.02
-"""Share of what a vehicle is beside its set-point now in what it is held to be lastingly, at 100 Hz: half a second."""
 _NIMBLE = 15.0
 """Jerk from which on a vehicle follows as the spare for speed supposes [m/s^3]."""
 
@@ -127,7 +124,7 @@ class KnownFreePlanner:
         self.emergencies, self.late = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._idle, self._refusals, self._refused_at = np.zeros(n), np.zeros(n, np.int64), np.full((n, 3), np.inf)
         self._busy, self._asked, self._begins = np.full(n, -np.inf), np.full(n, -np.inf), np.full(n, np.inf)
-        self._errors, self._beside = np.zeros(n), np.zeros((n, 3))
+        self.tracking_errors = TrackingErrors(n)
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
         """Think, at 100 Hz, about what new images show.
@@ -182,11 +179,8 @@ class KnownFreePlanner:
     # ---- beginning --------------------------------------------------------------------------------------------------------
 
     def _note_errors(self, flights: ArrayInt, motion: Motion) -> None:
-        """How far vehicles are from where they should be, falling with a time constant of a second; and where lastingly."""
         if flights.size:
-            beside = motion.position[flights] - self._plans.state(flights, motion.time[flights])[0]
-            self._errors[flights] = np.maximum(np.linalg.norm(beside, axis=1), 0.99 * self._errors[flights])
-            self._beside[flights] += _LASTING * (beside - self._beside[flights])
+            self.tracking_errors.note(flights, motion.position[flights] - self._plans.state(flights, motion.time[flights])[0])
 
     def _begin(self, flights: ArrayInt, motion: Motion) -> None:
         """Begin flights where they came to rest."""
@@ -348,8 +342,8 @@ class KnownFreePlanner:
         # What follows slowly is farther beside its set-point at the same speed.
         slow = min(max(_NIMBLE / float(self.limits.jerk[flight]), 1.0), 2.5)
         excess = np.maximum(offered.speed - c.spare_free_speed / slow, 0.0) * slow
-        late = min(0.5 * max(self._errors[flight] - 0.08, 0.0), 0.1)
-        spare = np.minimum(c.spare + c.spare_per_speed * excess, c.spare_most) + late * np.minimum(excess, 1.0)
+        late = self.tracking_errors.spare(flight) * np.minimum(excess, 1.0)
+        spare = np.minimum(c.spare + c.spare_per_speed * excess, c.spare_most) + late
         count = min(int(np.searchsorted(offered.cost, most, side="right")), _MOST)
         order = np.arange(count)
         if not np.isfinite(most) and len(offered) > count:
@@ -368,20 +362,14 @@ class KnownFreePlanner:
         return None
 
     def _has_room_beside(self, flight: int, path: Array, share: float, spare: float) -> bool:
-        """Return whether a body that stays beside a certified path (m, 3) [m] as it is now meets nothing that is known.
+        """Return whether there is room on a certified path (m, 3) [m] for where the vehicle lastingly is beside it.
 
-        The certificate's spare [m] covers what is less. A body that is too near to something now may come no nearer. What it
-        takes is in what is counted for the certificate: few plans are looked at so, and each once.
+        The spare [m] covers what is less. Of what is certified one part in a thousand is looked at so: no work of its own.
         """
-        beside = self._beside[flight]
+        beside = self.tracking_errors.lasting[flight]
         if float(np.linalg.norm(beside)) <= share * spare:
             return True
-        space, room, moved = self._memories.of(flight), np.tile([[-np.inf], [np.inf]], 3), path + beside
-        radii = self.config.body * np.array(_ROOM_BESIDE)
-        free = self._certifier.check(space, room, [moved[:1]] * len(radii), radii, 0.0)[0] == 1
-        if not free.any():
-            return True
-        return bool(self._certifier.check(space, room, [moved], radii[np.argmax(free)], 0.0)[0][0] == len(moved))
+        return has_room_beside(self._certifier, self._memories.of(flight), path, beside, self.config.body)
 
     def _brake(self, flight: int, begin: float, here: Array, work: dict[str, Array]) -> int:
         """Stop for what is met on the way: as is certified, else as hard as the vehicle can."""
