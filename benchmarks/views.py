@@ -3,6 +3,7 @@
     python benchmarks/views.py --scenes forest:3 mid_gate urban:1 --qualities policy standard high
     python benchmarks/views.py --scenes dressed:forest:3 woodland:0 --qualities policy standard
     python benchmarks/views.py --scenes forest:3 --looks 64 --sheet looks.jpg
+    python benchmarks/views.py --scenes forest:3 street:0 --qualities policy standard --device cuda:0
 
 `dressed:` is a forest with its grown trees, or a district with its houses. With `--looks` so many looks of each place are in a
 batch, one camera of 224 x 224 in each. Memory is what the process has grown by since a small place was shown, when Warp and
@@ -73,14 +74,14 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def many_looks(name: str, count: int, sheet: Path | None) -> None:
+def many_looks(name: str, count: int, sheet: Path | None, device: str) -> None:
     """Print what many looks of one place in a batch cost, and how many of their pictures are different."""
     bare = scene(name)
     where = viewpoint_of(name, SceneBatch(bare))
     table = RayTable(*where.rays(224, 224))
     pose = np.tile(where.position, (count, 1)), np.tile(where.attitude, (count, 1))
     started, before = time.process_time(), resident()
-    batch = SceneBatch([other_look(bare, number) for number in range(count)])
+    batch = SceneBatch([other_look(bare, number) for number in range(count)], device=device)
     made = time.process_time() - started
 
     def images() -> np.ndarray:
@@ -127,21 +128,22 @@ def main() -> None:
     parser.add_argument("--qualities", nargs="+", default=["policy", "standard", "high"], help="policy, standard, high")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each figure")
     parser.add_argument("--baked", action="store_true", help="bake light first")
+    parser.add_argument("--device", default="cpu", help="cpu or a CUDA device")
     parser.add_argument("--looks", type=int, default=0, help="so many looks of each place in one batch, instead")
     parser.add_argument("--sheet", type=Path, help="where to draw them")
     asked = parser.parse_args()
     # Warp, kernels and what they need are no place's memory.
-    small = SceneBatch(scene("forest:1"))
+    small = SceneBatch(scene("forest:1"), device=asked.device)
     rate(small, "forest:3", (224, 224), ShadingOptions(), 0.0)
     if asked.looks:
         for name in asked.scenes:
-            many_looks(name, asked.looks, asked.sheet)
+            many_looks(name, asked.looks, asked.sheet, asked.device)
         return
     print(f"{os.cpu_count()} cores; images per second, and milliseconds of one core per image, which other work disturbs less")
     print(f"{'place':16} {'quality':9} {'224 x 224':>10} {'ms':>8} {'640 x 360':>10} {'ms':>8} {'MB':>6}")
     for name in asked.scenes:
         before = resident()
-        batch = SceneBatch(place(name))
+        batch = SceneBatch(place(name), device=asked.device)
         if asked.baked:
             use_baked(batch)
         for quality in asked.qualities:
