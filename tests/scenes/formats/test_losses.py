@@ -1,0 +1,81 @@
+"""What is said to be left out of a file is what its reader does not find there, field by field."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.geometry import Mesh
+from airworthy.scenes.formats import EXPORTS, Model, losses, read_model
+from airworthy.scenes.record import Instance, Material, Texture
+
+SQUARE = Mesh(
+    np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], np.float32),
+    np.array([[0, 1, 2], [0, 2, 3]], np.int32),
+    uv=np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32),
+)
+GIVEN: dict[str, dict[str, Any]] = {
+    "base_color": {"base_color": (0.25, 0.5, 0.125, 1.0)},
+    "metallic": {"metallic": 1.0},
+    "roughness": {"roughness": 0.3},
+    "emissive": {"emissive": (1.0, 0.5, 0.25)},
+    **{
+        name: {name: "image"}
+        for name in ("base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map")
+    },
+    "normal_scale": {"normal_map": "image", "normal_scale": 0.5},
+    "height_map": {"height_map": "image", "height_scale": 0.02},
+    "detail_map": {"detail_map": "image"},
+    "texture_size": {"base_color_map": "image", "texture_size": 2.0},
+    "double_sided": {"double_sided": False},
+    "alpha_cutoff": {"alpha_cutoff": 0.5},
+    "transmission": {"transmission": 0.7},
+    "ior": {"transmission": 0.7, "ior": 1.33},
+    "attenuation": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0)},
+    "scattered": {"transmission": 0.7, "scattered": (0.1, 0.2, 0.3)},
+    "wave_slope": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0), "wave_slope": 0.1},
+}
+
+
+def model_of(material: Material) -> Model:
+    pixels = np.full((2, 2, 3), 128, np.uint8)
+    return Model(
+        {"square": SQUARE}, {"m": material}, {"image": Texture(pixels)}, (Instance("square", materials=("m",), name="i"),)
+    )
+
+
+@pytest.mark.parametrize("ending", ["obj", "dae", "glb"])
+@pytest.mark.parametrize("name", list(GIVEN))
+def test_it_is_said_of_what_is_not_found_again_and_of_nothing_else(ending: str, name: str, tmp_path: Path) -> None:
+    material = Material(**GIVEN[name])
+    again = read_model(EXPORTS[ending](tmp_path / f"a.{ending}", model_of(material)))
+    (found,) = again.materials.values()
+    said = " ".join(losses(model_of(material), ending))
+    value, plain = getattr(found, name), getattr(Material(), name)
+    kept = bool(value) if name.endswith("_map") else value == pytest.approx(getattr(material, name))
+    assert (f" {name} of 1" in said) == (not kept), (value, said)
+    assert kept or value == pytest.approx(plain) or name.endswith("_map")
+
+
+def test_every_field_of_a_material_is_tried() -> None:
+    untried = {item.name for item in fields(Material)} - set(GIVEN)
+    # Kept in the texture coordinates, or said together with the map that they are of.
+    assert untried == {"uv_scale", "height_scale", "detail_repeat"}
+
+
+def test_materials_are_counted_and_numbers_that_say_nothing_are_not() -> None:
+    glass, idle = Material(transmission=0.9, ior=1.4), Material(ior=1.4, detail_repeat=3.0, texture_size=2.0)
+    shown = model_of(glass)
+    both = replace(
+        shown,
+        materials={"m": glass, "n": idle, "unused": glass},
+        instances=(*shown.instances, Instance("square", materials=("n",), name="j")),
+    )
+    assert losses(both, "obj") == (
+        "Left out, since obj as written here has no place for it: transmission of 1, ior of 1 of 2 materials; glb keeps all.",
+    )
+    assert losses(both, "glb") == losses(both, "stl") == losses(model_of(Material()), "dae") == ()
