@@ -417,7 +417,7 @@ def check(config: NavigationConfig) -> None:
         if not getattr(config, name) and not (name == "scenarios" and config.scenes):
             raise AirworthyError(f"The benchmark needs at least one of --{name}.")
     if len(set(config.pilots)) != len(config.pilots):
-        raise AirworthyError(f"The same pilot was named twice: {', '.join(config.pilots)}.")
+        raise AirworthyError(f"The same pilot was named twice: {', '.join(config.pilots)}; name each once.")
     vehicle_names_of(config.vehicles)
     scenario_names(config.scenarios)
     choices = {"compute": ("fixed", "measured", "zero"), "a_max": ("common", "vehicle"), "body": ("sphere", "body")}
@@ -432,7 +432,7 @@ def check(config: NavigationConfig) -> None:
     if not 0 <= config.hard_repeats <= 1000:
         raise AirworthyError(f"--hard-repeats is {config.hard_repeats}; expected 1 to 1,000, or 0 for as many as --repeats.")
     if len(set(config.scenes)) != len(config.scenes):
-        raise AirworthyError(f"The same scene was named twice: {', '.join(config.scenes)}.")
+        raise AirworthyError(f"The same scene was named twice: {', '.join(config.scenes)}; name each once.")
     if not (isfinite(config.least_distance) and config.least_distance >= 0.0):
         raise AirworthyError(f"--least-distance is {config.least_distance} m; expected a finite number, or 0 for the usual.")
     for name, most in (("pairs", 1000), ("trials", CONFIGURATIONS), ("repeats", 1000), ("batch", 10_000), ("workers", 1024)):

@@ -306,7 +306,9 @@ def _from_file(path: Path, name: str) -> NavigationMethod:
     digest = own_digest(path)
     made = getattr(load_with(import_contained, path, digest), name, None)
     if not callable(made):
-        raise AirworthyError(f"{str(path)!r} has no class {name!r}.")
+        raise AirworthyError(
+            f"{str(path)!r} has no class {name!r}; write FILE.py:CLASS of a planner (docs/howto/add_planner.md)."
+        )
     return _described(made, made, name, {"file": path.name, "class": name, "sha256": digest}, f" of {str(path)!r}")
 
 

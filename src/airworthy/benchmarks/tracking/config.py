@@ -164,7 +164,7 @@ def check(config: EvaluateConfig) -> None:
     for name in ("pilot", "family"):
         values = getattr(config, name)
         if len(set(values)) != len(values):
-            raise AirworthyError(f"The same {name} was named twice: {', '.join(values)}.")
+            raise AirworthyError(f"The same {name} was named twice: {', '.join(values)}; name each once.")
     for family in config.family:
         if family not in PHYSICS_RATE:
             raise unknown_name("family of dynamics", family, PHYSICS_RATE)

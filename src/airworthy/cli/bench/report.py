@@ -142,4 +142,7 @@ def _why(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], as_json: 
         mine = layout_rows(own, titles)
         show_table(f"{name}: success by layout [%]", layout_heads(own)[1:], [row[1:] for row in mine])
         causes = why_rows([entry for entry in failures if entry["pilot"] == pilot], titles)
-        show_table(f"\n{name}: why flights failed", WHY_HEADS[1:], [row[1:] for row in causes])
+        if causes:
+            show_table(f"\n{name}: why flights failed", WHY_HEADS[1:], [row[1:] for row in causes])
+        else:
+            print(f"\n{name}: every flight arrived.")
