@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from airworthy.geometry import Mesh
-from airworthy.scenes.formats import EXPORTS, Model, losses, read_model
+from airworthy.scenes.formats import EXPORTS, Model, export_losses, read_model
 from airworthy.scenes.record import Instance, Material, Texture
 
 SQUARE = Mesh(
@@ -54,7 +54,7 @@ def test_it_is_said_of_what_is_not_found_again_and_of_nothing_else(ending: str, 
     material = Material(**GIVEN[name])
     again = read_model(EXPORTS[ending](tmp_path / f"a.{ending}", model_of(material)))
     (found,) = again.materials.values()
-    said = " ".join(losses(model_of(material), ending))
+    said = " ".join(export_losses(model_of(material), ending))
     value, plain = getattr(found, name), getattr(Material(), name)
     kept = bool(value) if name.endswith("_map") else value == pytest.approx(getattr(material, name))
     assert (f" {name} of 1" in said) == (not kept), (value, said)
@@ -75,7 +75,7 @@ def test_materials_are_counted_and_numbers_that_say_nothing_are_not() -> None:
         materials={"m": glass, "n": idle, "unused": glass},
         instances=(*shown.instances, Instance("square", materials=("n",), name="j")),
     )
-    assert losses(both, "obj") == (
+    assert export_losses(both, "obj") == (
         "Left out, since obj as written here has no place for it: transmission of 1, ior of 1 of 2 materials; glb keeps all.",
     )
-    assert losses(both, "glb") == losses(both, "stl") == losses(model_of(Material()), "dae") == ()
+    assert export_losses(both, "glb") == export_losses(both, "stl") == export_losses(model_of(Material()), "dae") == ()

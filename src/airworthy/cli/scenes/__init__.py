@@ -26,7 +26,7 @@ from airworthy.scenes.carved import is_unknown_solid
 from airworthy.scenes.checking import description
 from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
-from airworthy.scenes.formats import EXPORTS, export_scene, losses, sample_points, write_pcd, write_points_ply
+from airworthy.scenes.formats import EXPORTS, export_losses, export_scene, sample_points, write_pcd, write_points_ply
 from airworthy.scenes.formats.sampling import SPACING
 from airworthy.scenes.vegetation.kinds import Season, tree_kind, tree_kinds
 
@@ -520,7 +520,7 @@ def _export(config: ExportSceneConfig) -> int:
     refuse_idle(config, ACTOR_RULES, scene)
     written = export(scene, config.out, ending, config.time, CloudOptions(config.spacing, config.ground, config.inside))
     print(f"Wrote {written}.")
-    for line in losses(scene, ending):
+    for line in export_losses(scene, ending):
         print(line)
     if scene.splats and ending not in (*SPLAT_FORMATS, "toml"):
         print(f"Its splats are not in it, since {ending} holds none; --out NAME.spz or NAME.splats.ply writes them.")

@@ -364,7 +364,7 @@ class KnownFreePlanner:
     def _has_room_beside(self, flight: int, path: Array, share: float, spare: float) -> bool:
         """Return whether there is room on a certified path (m, 3) [m] for where the vehicle lastingly is beside it.
 
-        The spare [m] covers what is less. One ball in 3,800 is looked at so (10,800 flights of the benchmark): no work of its own.
+        The spare [m] covers what is less. One ball in 3,800 is looked at so (over the whole benchmark): no work of its own.
         """
         beside = self.tracking_errors.lasting[flight]
         if float(np.linalg.norm(beside)) <= share * spare:

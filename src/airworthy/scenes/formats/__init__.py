@@ -7,7 +7,7 @@ from airworthy.core.faces import lazy_names
 if TYPE_CHECKING:
     from airworthy.scenes.formats.export import EXPORTS, export_scene, write_dae, write_sdf
     from airworthy.scenes.formats.gltf.writer import write_glb
-    from airworthy.scenes.formats.losses import losses
+    from airworthy.scenes.formats.losses import export_losses
     from airworthy.scenes.formats.model import Clip, FileLimits, Model, Points, Skeleton, Track
     from airworthy.scenes.formats.obj import pack_metallic_roughness, read_maps
     from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES, read_model, read_points
@@ -28,9 +28,9 @@ __all__ = [
     "Points",
     "Skeleton",
     "Track",
+    "export_losses",
     "export_scene",
     "levels_of_detail",
-    "losses",
     "pack_metallic_roughness",
     "read_maps",
     "read_model",

@@ -9,7 +9,7 @@ from typing import Any
 from airworthy.scenes.formats._parts import Writable, as_model, material_of
 from airworthy.scenes.record import Material
 
-__all__ = ["losses"]
+__all__ = ["export_losses"]
 
 _MAPS = {"base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "height_map"}
 _MTL = {"base_color", "metallic", "roughness", "emissive", "normal_scale", "height_scale", "uv_scale"} | _MAPS
@@ -29,7 +29,7 @@ _NEEDS = {
 """Without these a field says nothing."""
 
 
-def losses(thing: Writable, format: str) -> tuple[str, ...]:  # noqa: A002
+def export_losses(thing: Writable, format: str) -> tuple[str, ...]:  # noqa: A002
     """Return what is left out when a mesh, model or scene is written, a sentence or none.
 
     Args:
