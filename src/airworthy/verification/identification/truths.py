@@ -168,15 +168,17 @@ def flown(truth: FlownTruth, seed: int, seconds: float = SECONDS) -> Log:
     config = SimulatorConfig(
         physics_rate=2 * RATE, control_rate=RATE, level="rotor_speed", exact_rotors=exact, wrench_noise=False, disturbance=False
     )
-    simulator = Simulator(vehicle, config, env_count=1, seed=seed, threads=1)
+    volts = np.ones(count) if truth.volts is None else np.linspace(*truth.volts, count)
+    supply = (volts / volts.mean()) ** truth.sag
+    # A battery that is full turns rotors faster than the limit of one that is half empty.
+    room = tuple(replace(r, speed_max=r.speed_max * max(float(supply.max()), 1.0)) for r in rotors)
+    simulator = Simulator(replace(vehicle, rotors=room), config, env_count=1, seed=seed, threads=1)
     hover = 1000.0 * hover_command(vehicle)
     simulator.reset(position=[0.0, 0.0, 100.0], rotor_speed=np.full((1, len(rotors)), hover))
     wind = np.array(truth.wind or (0.0, 0.0, 0.0))
     if truth.wind is not None:
         simulator.set_parameter("wind", wind)
-    drag, poses, volts = np.array(vehicle.drag.linear) / vehicle.mass, np.empty((count, 7)), np.ones(count)
-    if truth.volts is not None:
-        volts = np.linspace(*truth.volts, count)
+    drag, poses = np.array(vehicle.drag.linear) / vehicle.mass, np.empty((count, 7))
     effect = control_effectiveness(vehicle)
     mixing, inertia = np.linalg.pinv(effect[2:]), np.array(vehicle.inertia[:3])
     axes = np.array([r.axis for r in rotors])
@@ -213,7 +215,7 @@ def flown(truth: FlownTruth, seed: int, seconds: float = SECONDS) -> Log:
         share = np.clip(mixing @ np.concatenate([[lift], moments]), 0.0, None)
         commands[k] = np.clip((np.sqrt(c1**2 + 4.0 * c2 * share) - c1) / (2.0 * c2), 80.0, 995.0)
         acting = commands[k - truth.delay] if k >= truth.delay else np.full(len(rotors), hover)
-        simulator.step((acting * (volts[k] / volts.mean()) ** truth.sag)[None])
+        simulator.step((acting * supply[k])[None])
     log = _logged(truth, gyro, force, commands / 1000.0, draw)
     return replace(log, streams=(*log.streams, *_beside(truth, poses, volts, draw)))
 
