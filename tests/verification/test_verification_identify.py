@@ -37,7 +37,7 @@ def test_figures_hold(data_dir: object) -> None:
 
 
 def test_a_full_battery_turns_rotors_faster_than_full_command_at_its_mean() -> None:
-    """The heavy truth asks for nearly all that there is: on 4.2 V, of 3.885 V in the middle, what it lifts is what was commanded.
+    """The heavy truth asks for nearly all that there is: on 4.2 V, 3.885 V in the middle, it lifts what was commanded.
 
     Specific force along the thrust is that of lagged commands by the supply; cut off at the mean's limit it would be less.
     """
