@@ -68,6 +68,20 @@ def test_the_study_carries_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
         read_records(out)
 
 
+def test_a_fit_is_compared_with_all_that_its_vehicle_was_drawn_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As short as tells anything; that there are values that these flights have not, such as drag, is no matter."""
+    monkeypatch.setattr(identify_coverage, "BATCH", 1)
+    monkeypatch.setattr(identify_coverage, "SECONDS", 3.0)
+    (row,) = identify_coverage.fit_flights(3)
+    truth = drawn_quads(1, 3).truth(0, 0.5)
+    assert (row["batch"], row["vehicle"]) == (3, 0)
+    assert set(row["values"]) <= set(truth) - {"mass"}
+    assert {"thrust", "lag", "inertia_xx", "inertia_yy", "command_delay"} <= set(row["values"])
+    for name, (error, sd, share) in row["values"].items():
+        assert abs(error) < 5.0 * sd, name
+        assert 0.0 <= share <= 1.0, name
+
+
 @pytest.mark.slow
 def test_flights_are_of_the_drawn_vehicles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pushes the truth is found: what is studied is the pushes' effect."""

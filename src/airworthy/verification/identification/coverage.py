@@ -90,12 +90,12 @@ def _state(found: Identified) -> float:
 
 
 def _compared(found: Identified, truth: dict[str, float]) -> dict[str, Any]:
-    """Errors, deviations and shares on each value's scale."""
+    """Errors, deviations and shares on each value's scale, of those that these flights were drawn with."""
     parameters, fit = found.fit.problem.parameters, found.fit
     values = {}
-    for name, scale in UNCERTAIN.items():
+    for name, drawn in truth.items():
         place = parameters.place(name)
-        told = math.log(truth[name]) if scale == "log" else truth[name]
+        told = math.log(drawn) if UNCERTAIN[name] == "log" else drawn
         if parameters.free[place] and name != "mass":
             values[name] = [
                 _short(float(fit.theta[place]) - told),
