@@ -11,11 +11,10 @@ import pytest
 from airworthy.vehicles import Drag, RotorResponse, Vehicle
 from airworthy.vehicles.identification.known import frame_vehicle
 from airworthy.vehicles.identification.prediction.held_command import followed
-from airworthy.vehicles.identification.prediction.kernels import integrate_rates
-from airworthy.vehicles.identification.prediction.plant import distinct, picked, plant_of, stacked
-from airworthy.vehicles.identification.prediction.predict import Windows, cut_windows, predict
+from airworthy.vehicles.identification.prediction.plant import Plant, distinct, picked, plant_of, stacked
+from airworthy.vehicles.identification.prediction.predict import Windows, cut_windows, predict, predicted_means, rotor_states
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, HeldCommand, Readings
-from airworthy.vehicles.identification.prediction.twin import integrated
+from airworthy.vehicles.identification.prediction.twin import followed_states, integrated, predicted
 
 MASS, HEIGHT, RATE = 0.027, 0.015, 500
 INERTIA = (1.5e-5, 1.8e-5, 2.9e-5)
@@ -115,26 +114,106 @@ def test_states_of_many_commands_are_those_of_one_after_the_other(response: tupl
         np.testing.assert_allclose(found, walked, rtol=1e-10, atol=1e-14)
 
 
-def test_rates_follow_their_torques_as_the_twin_says() -> None:
-    rng = np.random.default_rng(4)
-    sets, windows, steps = 3, 4, 30
-    root = rng.normal(size=(sets, 3, 3))
-    inertia = 1e-5 * (np.eye(3) + 0.2 * root @ np.swapaxes(root, 1, 2))
-    given = (
-        rng.normal(size=(sets, windows, 3)) * 3.0,
-        rng.normal(size=(sets, windows, 2 * steps + 1, 3)) * 20.0,
-        inertia,
-        np.linalg.inv(inertia),
-        rng.uniform(0.0, 1e-5, (sets, 3)),
-        0.004,
-    )
-    for mine, twin in zip(integrate_rates(*given), integrated(*given), strict=True):
-        np.testing.assert_allclose(mine, twin, rtol=1e-10, atol=1e-12)
-    # A torque about a principal axis alone turns about it, by Newton.
-    lone = (np.zeros((1, 1, 3)), np.tile([2.0, 0.0, 0.0], (1, 1, 2 * steps + 1, 1)), 1e-5 * np.diag([1.0, 2.0, 3.0])[None])
-    rate, slope = integrate_rates(*lone, np.linalg.inv(lone[2]), np.zeros((1, 3)), 0.004)
+def test_a_torque_about_a_principal_axis_turns_about_it() -> None:
+    """By Newton, in the twin that everything else is compared with."""
+    steps, inertia = 30, 1e-5 * np.diag([1.0, 2.0, 3.0])[None]
+    driven = np.tile([2.0, 0.0, 0.0], (1, 1, 2 * steps + 1, 1))
+    rate, slope = integrated(np.zeros((1, 1, 3)), driven, inertia, np.linalg.inv(inertia), np.zeros((1, 3)), 0.004)
     np.testing.assert_allclose(rate[0, 0, :, 0], 2.0 * 0.004 * np.arange(steps + 1), rtol=1e-12)
     assert (slope[0, 0] == [2.0, 0.0, 0.0]).all()
+
+
+def lively(rotors: int = 4) -> FlightSignals:
+    """Two seconds in which nothing is even: reversed rotors, too, a battery that falls, and an accelerometer that shakes."""
+    rng, time = np.random.default_rng(5), np.arange(1000) / RATE
+    command = np.repeat(rng.uniform(-0.1, 1.0, (250, rotors)), 4, axis=0)
+    gyro, force = (np.cumsum(rng.normal(size=(1000, 3)), axis=0) * size for size in (0.1, 0.03))
+    return FlightSignals(
+        "lively",
+        HeldCommand(0.0, 1.0 / RATE, command),
+        Readings(time, gyro),
+        Readings(time, force + np.array([0.0, 0.0, 9.81])),
+        Readings(time, command),
+        ((0.0, float(time[-1])),),
+        supply=Readings(time[::20], 4.2 - 0.4 * time[::20, None]),
+    )
+
+
+def any_plant(sets: int, rotors: int = 4) -> Plant:
+    """Sets of which every number plays a part; some share their rotors' response, one has no air and no lever."""
+    rng = np.random.default_rng(6)
+    root = rng.normal(size=(sets, 3, 3))
+    one = plant_of(frame_vehicle("quad_x:0.028" if rotors == 4 else "hexa_x:0.03", MASS))
+    many = picked(one, np.zeros(sets, np.int64))
+    some = np.arange(sets) % 3
+    aside = {name: size * rng.normal(size=(sets, 3)) for name, size in ANY.items()}
+    aside["lever"][0] = 0.0
+    return replace(
+        many,
+        **aside,
+        response=np.array([[20.0, 0.0, 20.0, 0.0], [0.0, 12.0, 0.0, 12.0], [3.0, 9.0, 2.0, 5.0]])[some],
+        delay=np.array([0.0, 0.0083, 0.004])[some],
+        thrust=many.thrust + rng.uniform(0.0, 0.02, many.thrust.shape),
+        inertia=1.5e-5 * (np.eye(3) + 0.1 * root @ np.swapaxes(root, 1, 2)),
+        damping=rng.uniform(0.0, 1e-5, (sets, 3)),
+        turn_since=rng.uniform(0.0, 2.0, sets),
+        force_delay=rng.uniform(0.0, 0.006, sets),
+        speed_delay=np.array([0.0, 0.003, 0.0])[some],
+        drag_arm=MASS * np.linspace(0.0, 0.02, sets),
+        supply=np.stack([0.4 * some, np.full(sets, 3.7)], axis=1),
+    )
+
+
+ANY = {"lever": 0.01, "tilt": 0.02, "turn_offset": 3.0, "turn_drift": 0.5, "force_offset": 0.1}
+
+
+@pytest.mark.parametrize("fading", [None, 0.3])
+def test_what_is_sensed_is_what_the_twin_says(fading: float | None) -> None:
+    """Windows that do not fill the last lanes, sets that differ in everything, a push: to what rounding grows to."""
+    flight = lively()
+    windows = cut_windows(flight, 11, length=0.2, fading=fading)
+    plant = any_plant(5)
+    np.testing.assert_allclose(rotor_states(plant, windows), followed_states(plant, windows), rtol=1e-10, atol=1e-13)
+    push = np.random.default_rng(7).normal(size=(1, 11, windows.steps + 1, 3))
+    for pushed in (None, push):
+        mine, twin = predict(plant, windows, pushed), predicted(plant, windows, pushed)
+        # Rates of some 10 rad/s and forces of some 10 m/s^2, by a thousand additions each.
+        np.testing.assert_allclose(mine.rate, twin.rate, rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(mine.force, twin.force, rtol=1e-10, atol=1e-11)
+        means = predicted_means(plant, windows, 5, pushed)
+        whole = np.concatenate([twin.rate, twin.force], axis=-1)[:, :, 1:].reshape(5, 11, 8, 5, 6).mean(axis=3)
+        np.testing.assert_allclose(means, whole, rtol=1e-10, atol=1e-11)
+        # A block that is not whole is left out.
+        assert predicted_means(plant, windows, 7, pushed).shape == (5, 11, 5, 6)
+
+
+def test_measured_speeds_and_six_rotors_are_sensed_as_the_twin_says() -> None:
+    flight = lively(6)
+    speeds = Readings(flight.commanded.time, 900.0 + 800.0 * np.abs(flight.commanded.values))
+    plant = any_plant(4, 6)
+    for driven in (flight, replace(flight, speeds=speeds)):
+        windows = cut_windows(driven, 3, length=0.1)
+        mine, twin = predict(plant, windows), predicted(plant, windows)
+        np.testing.assert_allclose(mine.rate, twin.rate, rtol=1e-10, atol=1e-11)
+        np.testing.assert_allclose(mine.force, twin.force, rtol=1e-10, atol=1e-11)
+
+
+def test_a_set_that_diverges_is_not_finite_and_leaves_others_alone() -> None:
+    windows = cut_windows(lively(), 3, length=0.2)
+    plant = any_plant(2)
+    wild = replace(plant, damping=plant.damping * np.array([[1.0], [-1e9]]))
+    found, alone = predict(wild, windows).rate, predict(plant, windows).rate
+    assert not np.all(np.isfinite(found[1]))
+    np.testing.assert_array_equal(found[0], alone[0])
+
+
+def test_measured_means_are_taken_once() -> None:
+    windows = cut_windows(lively(), 3, length=0.2)
+    both = np.concatenate([windows.rate, windows.force], axis=-1)
+    found = windows.measured_means(5)
+    np.testing.assert_allclose(found, both[:, 1:].reshape(3, 8, 5, 6).mean(axis=2), rtol=1e-12)
+    assert windows.measured_means(5) is found
+    assert windows.select(np.array([1])).measured_means(5).shape == (1, 8, 6)
 
 
 def test_sets_that_share_parts_are_predicted_as_alone() -> None:

@@ -20,7 +20,7 @@ from airworthy.vehicles.identification.fitting.parameters import Parameters
 from airworthy.vehicles.identification.fitting.whitening import whitening_of
 from airworthy.vehicles.identification.known import MeasuredValue
 from airworthy.vehicles.identification.prediction.plant import Plant, distinct
-from airworthy.vehicles.identification.prediction.predict import Windows, predict
+from airworthy.vehicles.identification.prediction.predict import Windows, predicted_means
 
 __all__ = [
     "Descent",
@@ -171,18 +171,8 @@ def window_errors(plant: Plant, windows: Windows, push: Array | None = None) -> 
         windows: Of one flight.
         push: As of `predict`.
     """
-    found = predict(plant, windows, push)
-    return np.concatenate([_block_means(found.rate - windows.rate), _block_means(found.force - windows.force)], axis=-1)
-
-
-def _block_means(errors: Array) -> Array:
-    """Means over blocks of steps, the start left out, (sets, windows, blocks, 3); a sum of slices runs along memory."""
-    blocks = (errors.shape[2] - 1) // BLOCK_STEPS
-    parts = [errors[:, :, 1 + k : 1 + blocks * BLOCK_STEPS : BLOCK_STEPS] for k in range(BLOCK_STEPS)]
-    total = parts[0] + parts[1]
-    for part in parts[2:]:
-        total += part
-    return np.asarray(total / BLOCK_STEPS)
+    # The mean of what is left is what is left of the means.
+    return predicted_means(plant, windows, BLOCK_STEPS, push) - windows.measured_means(BLOCK_STEPS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.vehicles.identification.prediction.kernels import follow_commands
+from airworthy.vehicles.identification.prediction.kernels import SLOWEST, follow_commands
 
 __all__ = ["HeldCommand", "followed"]
-
-SLOWEST = 1e-6
-"""Least rate at which a state follows [1/s]; a square response has none at standstill."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class HeldCommand:
         Returns:
             (r, n + 1, rotors).
         """
-        return follow_commands(self.values, responses, self.period, SLOWEST)
+        return follow_commands(self.values, responses, self.period)
 
     def at(self, states: Array, response: Array, time: Array) -> Array:
         """Return rotor states at any times: exact between stamps, and continuous in the time, (..., rotors).
@@ -102,7 +99,8 @@ def followed(state: Array, command: Array, elapsed: Array | float, response: Arr
     if not np.any(b):
         return np.asarray(command + error * np.exp(-a * elapsed))
     k = np.maximum(a + 2.0 * b * np.abs(command), SLOWEST)
-    gone = np.exp(-k * elapsed)
+    # At standstill a square response has hardly a rate: one less its exponential would be rounding.
+    lost = np.expm1(-k * elapsed)
     # Of reversed rotors, magnitudes follow; where the sign changes within the step the linear part rules.
     signed = np.where(command < 0.0, -error, error)
-    return np.asarray(command + error * gone / np.maximum(1.0 + b * signed * (1.0 - gone) / k, 1e-3))
+    return np.asarray(command + error * (1.0 + lost) / np.maximum(1.0 - b * signed * lost / k, 1e-3))

@@ -18,11 +18,21 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.identification.prediction.held_command import HeldCommand
-from airworthy.vehicles.identification.prediction.kernels import integrate_rates
-from airworthy.vehicles.identification.prediction.plant import Plant, distinct, picked
+from airworthy.vehicles.identification.prediction.kernels import LANES, sense_windows, states_between
+from airworthy.vehicles.identification.prediction.plant import Plant, distinct
 from airworthy.vehicles.identification.prediction.signals import FlightSignals
 
-__all__ = ["SensorPrediction", "Windows", "cut_windows", "predict"]
+__all__ = [
+    "SensorPrediction",
+    "Windows",
+    "crossed",
+    "cut_windows",
+    "drift_times",
+    "predict",
+    "predicted_means",
+    "rotor_states",
+    "thrusts",
+]
 
 STEP = 0.005
 """Of the integration [s]."""
@@ -86,6 +96,41 @@ class Windows:
         felt = self.flight.felt or self.flight.force
         force, rate = (readings.mean(time, width) for readings in (felt, self.flight.gyro))
         return force, rate, (ends[0] - ends[1]) / width, weight
+
+    @cached_property
+    def air_in_lanes(self) -> tuple[Array, Array]:
+        """Return the same as the kernel takes it, (groups, 2 steps + 1, 9, lanes), and the weight, (2 steps + 1,).
+
+        Specific force, and what a lever times turns the force across the rotors' axes by, row after row: it is linear in it.
+        """
+        force, rate, acceleration, weight = self.air
+        square = (rate**2).sum(axis=-1)
+        turned = rate[..., :2, None] * rate[..., None, :]
+        for axis in (0, 1):
+            turned[..., axis, axis] -= square
+        # The cross product of the angular acceleration and a lever.
+        turned[..., 0, 1] -= acceleration[..., 2]
+        turned[..., 0, 2] += acceleration[..., 1]
+        turned[..., 1, 0] += acceleration[..., 2]
+        turned[..., 1, 2] -= acceleration[..., 0]
+        told = np.concatenate([force, turned.reshape(*force.shape[:-1], 6)], axis=-1)
+        return in_lanes(np.broadcast_to(told, (len(self), len(weight), 9))), weight[:, 0]
+
+    @cached_property
+    def begin_in_lanes(self) -> tuple[Array, Array]:
+        """Return times and measured rates of the starts as kernels take them, (groups, lanes) and (groups, 3, lanes)."""
+        return in_lanes(self.start), in_lanes(self.rate[:, 0])
+
+    @cached_property
+    def means(self) -> dict[int, Array]:
+        """Measured rates and specific forces in means over blocks, by their steps; filled by `measured_means`."""
+        return {}
+
+    def measured_means(self, block_steps: int) -> Array:
+        """Return measured rates and specific forces in means over blocks, the start left out, (windows, blocks, 6)."""
+        if block_steps not in self.means:
+            self.means[block_steps] = block_means(np.concatenate([self.rate, self.force], axis=-1), block_steps)
+        return self.means[block_steps]
 
     @property
     def excited(self) -> ArrayBool:
@@ -157,83 +202,130 @@ def predict(plant: Plant, windows: Windows, push: Array | None = None) -> Sensor
     Returns:
         Readings; of a set that diverges they are not finite.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        thrust, of = _distinct_thrusts(plant, windows)
-        count, points = thrust.shape[1:3]
-        flat = thrust.reshape(len(thrust), count * points, -1)
-        turning = _by_rotors(flat, plant.moment, of).reshape(len(plant), count, points, 3)
-        if np.any(plant.drag_arm):
-            pulled = plant.drag_arm[:, None, None, None] * _drag(plant, windows)
-            # Of a force (x, y) at a height: -y about x, +x about y.
-            turning[..., 0] -= pulled[..., 1]
-            turning[..., 1] += pulled[..., 0]
-        inverse = np.asarray(np.linalg.inv(plant.inertia), np.float64)
-        turning = np.matmul(turning.reshape(len(plant), -1, 3), np.swapaxes(inverse, 1, 2)).reshape(turning.shape)
-        turning += plant.turn_offset[:, None, None]
-        if np.any(plant.turn_drift):
-            turning += plant.turn_drift[:, None, None] * drift_times(plant, windows)
-        if push is not None:
-            turning[:, :, ::2] += push
-            turning[:, :, 1::2] += 0.5 * (push[:, :, 1:] + push[:, :, :-1])
-        # From the sensor's axes to the body's.
-        begun = np.broadcast_to(windows.rate[:, 0], (len(plant), count, 3))
-        begun = begun + np.cross(plant.tilt[:, None], begun)
-        turned, acceleration = integrate_rates(begun, turning, plant.inertia, inverse, plant.damping, windows.step)
-        at_steps = thrust[:, :, ::2].reshape(len(thrust), -1, thrust.shape[-1])
-        force = _by_rotors(at_steps, plant.force, of).reshape(len(plant), count, -1, 3)
-        return SensorPrediction(
-            _in_sensor(plant, turned), _later(plant, _sensed(plant, turned, acceleration, force), windows.step)
-        )
+    found = _sensed(plant, windows, push, 0)
+    return SensorPrediction(found[..., :3], found[..., 3:])
 
 
-def _distinct_thrusts(plant: Plant, windows: Windows) -> tuple[Array, ArrayInt]:
-    """Return thrusts of rotors [N], (kinds, windows, 2 steps + 1, rotors), and which of them is each set's, (sets,)."""
-    first, kind = distinct(plant.response, plant.delay, plant.thrust, plant.speed_delay, plant.speed_full, plant.supply)
-    one = picked(plant, first)
-    return thrusts(one, rotor_states(one, windows)), kind
-
-
-def _by_rotors(thrust: Array, directions: Array, kind: ArrayInt) -> Array:
-    """Return what rotors do together, (sets, points, 3).
+def predicted_means(plant: Plant, windows: Windows, block_steps: int, push: Array | None = None) -> Array:
+    """Return predicted rates and specific forces in means over blocks, the start left out, (sets, windows, blocks, 6).
 
     Args:
-        thrust: Of rotors, (kinds, points, rotors).
-        directions: What one newton of each does, (sets, 3, rotors).
-        kind: Of the thrust of each set, (sets,).
+        plant: As of `predict`.
+        windows: As of `predict`.
+        block_steps: Steps of a block; those behind the last whole one are left out.
+        push: As of `predict`.
     """
-    first, alike = distinct(kind[:, None].astype(np.float64), directions)
-    return np.asarray(np.matmul(thrust[kind[first]], np.swapaxes(directions[first], 1, 2))[alike], np.float64)
+    return _sensed(plant, windows, push, block_steps)
 
 
-def drift_times(plant: Plant, windows: Windows) -> Array:
-    """Return how long the trim has drifted at the ends and the middle of each step [s], (sets, windows, 2 steps + 1, 1)."""
-    time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
-    return np.asarray((time[None] - plant.turn_since[:, None, None])[..., None])
+def _sensed(plant: Plant, windows: Windows, push: Array | None, block_steps: int) -> Array:
+    states, kind = _states_in_lanes(plant, windows)
+    starts, begun = windows.begin_in_lanes
+    # What no set asks for is not looked up.
+    air, weights = windows.air_in_lanes if np.any(plant.drag_arm) else (np.zeros(0), np.zeros(0))
+    shape = (len(plant), len(windows), windows.steps + 1, 3)
+    sent = None if push is None else np.broadcast_to(push, shape)
+    return sense_windows(
+        _sent(plant, windows.step), states, kind, starts, begun, air, weights, sent, len(windows), windows.step, block_steps
+    )
 
 
-def _drag(plant: Plant, windows: Windows) -> Array:
-    """Specific force of the air across the rotors' axes, in the body's axes [m/s^2], (sets, windows, 2 steps + 1, 2)."""
-    first, kind = distinct(plant.lever, plant.force_offset, plant.tilt)
-    return _drag_of(picked(plant, first), windows)[kind]
+def _sent(plant: Plant, step: float) -> Array:
+    """Return what the kernel takes of each set, row by row, (sets, numbers)."""
+    inverse = np.asarray(np.linalg.inv(plant.inertia), np.float64)
+    parts = (
+        plant.thrust,
+        plant.force,
+        plant.moment,
+        plant.inertia,
+        inverse,
+        plant.damping,
+        plant.lever,
+        plant.tilt,
+        plant.turn_offset,
+        plant.turn_drift,
+        plant.force_offset,
+        plant.turn_since,
+        plant.force_delay / step,
+        plant.drag_arm,
+    )
+    return np.concatenate([part.reshape(len(plant), -1) for part in parts], axis=1)
 
 
-def _drag_of(plant: Plant, windows: Windows) -> Array:
-    force, rate, acceleration, weight = windows.air
-    lever = plant.lever[:, None, None]
-    pushed = crossed(acceleration[None], lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
-    pushed = pushed - lever * (rate**2).sum(axis=-1, keepdims=True)
-    read = force - plant.force_offset[:, None, None]
-    found = read + crossed(plant.tilt[:, None, None], read) - pushed
-    return np.asarray(found[..., :2] * weight)
+def rotor_states(plant: Plant, windows: Windows) -> Array:
+    """Return rotor states at the ends and the middle of each step, fractions of full, (sets, windows, 2 steps + 1, rotors).
+
+    Of a flight with measured speeds rotors turn as they were measured, else as commands have led them.
+    """
+    states, kind = _states_in_lanes(plant, windows)
+    return of_lanes(states, len(windows))[kind]
 
 
-def _later(plant: Plant, force: Array, step: float) -> Array:
-    """Return what an accelerometer reads that is late: linear between two steps, and beyond one as the step goes on."""
-    if not np.any(plant.force_delay):
-        return force
-    share = (plant.force_delay / step)[:, None, None, None]
-    before = np.concatenate([2.0 * force[:, :, :1] - force[:, :, 1:2], force[:, :, :-1]], axis=2)
-    return np.asarray(force - share * (force - before))
+def _states_in_lanes(plant: Plant, windows: Windows) -> tuple[Array, ArrayInt]:
+    """Return rotor states as kernels take them, (kinds, groups, 2 steps + 1, rotors, lanes), and each set's kind, (sets,)."""
+    speeds, command = windows.flight.speeds, windows.flight.command
+    if speeds is not None:
+        first, kind = distinct(plant.speed_delay, plant.speed_full)
+        time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
+        measured = {late: speeds.mean(time + late, WIDTH) for late in np.unique(plant.speed_delay[first]).tolist()}
+        states = np.stack([measured[float(plant.speed_delay[k])] / plant.speed_full[k] for k in first])
+        return np.stack([in_lanes(one) for one in states]), kind
+    starts, places, half = windows.begin_in_lanes[0], 2 * windows.steps + 1, 0.5 * windows.step
+    if windows.flight.supply is None or not np.any(plant.supply[:, 0]):
+        # Many sets share response and dead time: those of a Jacobian differ in one parameter each.
+        first, kind = distinct(plant.response, plant.delay)
+        return _between(command, plant.response[first], plant.delay[first], starts, half, places), kind
+    first, kind = distinct(plant.response, plant.delay, plant.supply)
+    # Each supply's commands are others.
+    powers, of = np.unique(plant.supply[first], axis=0, return_inverse=True)
+    states = np.empty((len(first), *starts.shape[:1], places, command.values.shape[1], LANES))
+    for k, (power, nominal) in enumerate(powers.tolist()):
+        rows = first[of.reshape(-1) == k]
+        supplied = windows.flight.supplied(power, nominal)
+        states[of.reshape(-1) == k] = _between(supplied, plant.response[rows], plant.delay[rows], starts, half, places)
+    return states, kind
+
+
+def _between(command: HeldCommand, responses: Array, delays: Array, starts: Array, half: float, places: int) -> Array:
+    """Rotor states at given times, by responses and dead times of several sets, (sets, groups, places, rotors, lanes)."""
+    kinds, of = np.unique(responses, axis=0, return_inverse=True)
+    edges, lattice = command.states(kinds), (command.start, command.period)
+    return states_between(command.values, lattice, edges, of.reshape(-1), responses, delays, starts, half, places)
+
+
+def in_lanes(values: Array) -> Array:
+    """Return numbers of windows as kernels take them, eight windows side by side, (groups, ..., lanes); the last one stands in
+    for those that are missing.
+
+    Args:
+        values: (windows, ...).
+    """
+    groups = -(-len(values) // LANES)
+    index = np.minimum(np.arange(groups * LANES), len(values) - 1)
+    return np.ascontiguousarray(np.moveaxis(values[index].reshape(groups, LANES, *values.shape[1:]), 1, -1))
+
+
+def of_lanes(values: Array, count: int) -> Array:
+    """Return what `in_lanes` made of each of several, (n, windows, ...).
+
+    Args:
+        values: (n, groups, ..., lanes).
+        count: Windows.
+    """
+    found = np.moveaxis(values, -1, 2)
+    return found.reshape(len(values), -1, *found.shape[3:])[:, :count]
+
+
+def block_means(values: Array, block_steps: int) -> Array:
+    """Return means over blocks of steps, the start left out, (windows, blocks, k); a sum of slices runs along memory.
+
+    Args:
+        values: (windows, steps + 1, k).
+        block_steps: Steps of a block.
+    """
+    blocks = (values.shape[1] - 1) // block_steps
+    parts = [values[:, 1 + k : 1 + blocks * block_steps : block_steps] for k in range(block_steps)]
+    return np.asarray(sum(parts[1:], start=parts[0]) / block_steps)
 
 
 def thrusts(plant: Plant, state: Array) -> Array:
@@ -243,53 +335,10 @@ def thrusts(plant: Plant, state: Array) -> Array:
     return np.asarray(c1 * state + c2 * (state * np.abs(state)) + c0 * (np.abs(state) > 1e-6))
 
 
-def rotor_states(plant: Plant, windows: Windows) -> Array:
-    """Return rotor states at the ends and the middle of each step, fractions of full, (sets, windows, 2 steps + 1, rotors).
-
-    Of a flight with measured speeds rotors turn as they were measured, else as commands have led them.
-    """
+def drift_times(plant: Plant, windows: Windows) -> Array:
+    """Return how long the trim has drifted at the ends and the middle of each step [s], (sets, windows, 2 steps + 1, 1)."""
     time = windows.start[:, None] + 0.5 * windows.step * np.arange(2 * windows.steps + 1)
-    speeds, command = windows.flight.speeds, windows.flight.command
-    if speeds is not None:
-        lates, back = np.unique(plant.speed_delay, return_inverse=True)
-        measured = np.stack([speeds.mean(time + late, WIDTH) for late in lates])
-        return np.asarray(measured[back] / plant.speed_full[:, None, None])
-    if windows.flight.supply is None or not np.any(plant.supply[:, 0]):
-        return _followed(command, plant.response, plant.delay, time)
-    # Each supply's commands are others.
-    kinds, of = np.unique(plant.supply, axis=0, return_inverse=True)
-    states = np.empty((len(plant), *time.shape, command.values.shape[1]))
-    for k, (power, nominal) in enumerate(kinds.tolist()):
-        rows = np.flatnonzero(of == k)
-        states[rows] = _followed(windows.flight.supplied(power, nominal), plant.response[rows], plant.delay[rows], time)
-    return states
-
-
-def _followed(command: HeldCommand, responses: Array, delays: Array, time: Array) -> Array:
-    """Rotor states at given times, by responses and dead times of several sets, (sets, ..., rotors)."""
-    # Many sets share response and dead time: those of a Jacobian differ in one parameter each.
-    pairs, back = np.unique(np.column_stack([responses, delays]), axis=0, return_inverse=True)
-    kinds, of = np.unique(pairs[:, :4], axis=0, return_inverse=True)
-    known = command.states(kinds)
-    states = np.stack([command.at(known[of[k]], row[:4], time - row[4]) for k, row in enumerate(pairs)])
-    return np.asarray(states[back])
-
-
-def _sensed(plant: Plant, rate: Array, acceleration: Array, force: Array) -> Array:
-    """Specific force where the sensor sits, in its axes, bias included."""
-    if np.any(plant.lever):
-        # Where the sensor lies off the centre of mass, turning pushes it, too: w' x p + w (w . p) - p |w|^2.
-        lever = plant.lever[:, None, None]
-        pushed = crossed(acceleration, lever) + rate * (rate * lever).sum(axis=-1, keepdims=True)
-        force = force + pushed - lever * (rate**2).sum(axis=-1, keepdims=True)
-    return np.asarray(_in_sensor(plant, force) + plant.force_offset[:, None, None])
-
-
-def _in_sensor(plant: Plant, vector: Array) -> Array:
-    """Return vectors of the body in the axes of the sensor, which is turned by a small angle."""
-    if not np.any(plant.tilt):
-        return vector
-    return np.asarray(vector - crossed(plant.tilt[:, None, None], vector))
+    return np.asarray((time[None] - plant.turn_since[:, None, None])[..., None])
 
 
 def crossed(a: Array, b: Array) -> Array:
