@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.vehicles.bench.information import ValueInformation, combined_sd
+from airworthy.vehicles.identification.fitting.plants import VehicleFamily
 from airworthy.vehicles.identification.known import Known
-from airworthy.vehicles.identification.prediction.plant import Plant, distinct, picked, plant_of, stacked
+from airworthy.vehicles.identification.prediction.plant import Plant
 from airworthy.vehicles.record import UNCERTAIN, Rotor, RotorResponse, Vehicle
 from airworthy.vehicles.trim import rotor_state_for_thrust
 from airworthy.vehicles.uncertainty import DRAGS, uncertain_values, with_values
@@ -113,6 +115,11 @@ class Parameters:
     information: tuple[ValueInformation, ...] = ()
     """What stands beside priors and flights: a bench, names of motor and propeller."""
 
+    @cached_property
+    def family(self) -> VehicleFamily:
+        """The base, and the vehicles that vectors make of it."""
+        return VehicleFamily(self.base, self.state)
+
     @property
     def mean(self) -> Array:
         """Prior means, (parameters,)."""
@@ -179,10 +186,13 @@ class Parameters:
             flight: Its number.
         """
         theta = np.asarray(theta, np.float64)
-        shared = [k for k, item in enumerate(self.items) if item.name in UNCERTAIN or item.name in (AIR, FALL)]
-        first, kind = distinct(theta[:, shared])
-        made = picked(stacked([plant_of(self.vehicle(theta[k])) for k in first]), kind)
         places = {item.name: k for k, item in enumerate(self.items) if item.flight in (None, flight)}
+        values = {
+            name: np.exp(np.minimum(theta[:, k], 50.0)) if self.items[k].scale == "log" else theta[:, k]
+            for name, k in places.items()
+            if name in UNCERTAIN
+        }
+        made = self.family.plants(values, theta[:, places[AIR]], np.exp(np.minimum(theta[:, places[FALL]], 50.0)))
 
         def told(*names: str) -> Array:
             columns = [theta[:, places[name]] if name in places else np.zeros(len(theta)) for name in names]
