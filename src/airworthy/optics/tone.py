@@ -69,7 +69,20 @@ def filmic(linear: ArrayLike) -> ArrayF32:
     The curve acts on the largest channel and scales the others along, so no hue turns as per-channel curves do; what is
     compressed much is mixed towards white. NaN is black.
     """
-    rgb = np.fmax(np.asarray(linear, np.float32), 0.0)  # takes 0 for NaN
+    rgb = np.fmax(np.asarray(linear, np.float32), np.float32(0.0))  # takes 0 for NaN
+    peak = _largest(rgb)
+    bright = np.flatnonzero(peak > SHOULDER)
+    # Most pixels of most images are below the shoulder, and stay what they are.
+    if len(bright) > 0.4 * peak.size:
+        return _compressed(rgb)
+    if len(bright):
+        flat = rgb.reshape(-1, 3)
+        flat[bright] = _compressed(flat[bright])
+    return rgb
+
+
+def _compressed(rgb: ArrayF32) -> ArrayF32:
+    """Return `filmic` of linear RGB (..., 3) that is 0 or more, whatever its brightness."""
     peak = _largest(rgb)[..., None]
     held = shoulder(peak)
     scaled = rgb * (held / np.maximum(peak, 1e-6))
@@ -147,16 +160,20 @@ def to_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic
     if rgb.shape[-1:] != (3,):
         raise AirworthyError(f"A colour image has shape {rgb.shape}; expected (..., 3).")
     gain = np.asarray(exposure, np.float32)
-    rgb = np.nan_to_num(rgb * gain.reshape(gain.shape + (1,) * (rgb.ndim - gain.ndim)), nan=0.0, posinf=1e6)
+    # NaN stays, and is black behind either curve.
+    rgb = np.minimum(rgb * gain.reshape(gain.shape + (1,) * (rgb.ndim - gain.ndim)), np.float32(1e6))
     return encode_8bit(filmic(rgb) if curve == "filmic" else rgb)
 
 
 def encode_8bit(linear: ArrayLike) -> ArrayU8:
     """Return 8-bit sRGB of display-linear values in [0, 1], through a table (within one count of the formula); NaN becomes
     black."""
-    index = np.minimum(np.fmax(np.asarray(linear, np.float32), 0.0), 1.0)  # fmax takes 0 for NaN
+    index = np.fmax(np.asarray(linear, np.float32), np.float32(0.0))  # fmax takes 0 for NaN
     # The square root spreads the dark values, where the curve is steep, over the table.
-    return _table()[(np.sqrt(index) * (TABLE_SIZE - 1) + 0.5).astype(np.int32)]
+    np.sqrt(np.minimum(index, np.float32(1.0), out=index), out=index)
+    index *= np.float32(TABLE_SIZE - 1)
+    index += np.float32(0.5)
+    return np.asarray(np.take(_table(), index.astype(np.int32), mode="clip"))
 
 
 def grey_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic") -> ArrayU8:

@@ -27,6 +27,7 @@ from airworthy.geometry.placement import unit_quaternions
 from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.optics.lenses import SUPERSAMPLES, pixel_angle, spreads, supersampled
 from airworthy.rendering import water
+from airworthy.rendering.gloss import GLOSS_COLUMNS, GLOSS_NUMBERS, spread_gloss
 from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
@@ -81,6 +82,7 @@ FLAGS = {
             "USE_WATER",
             "USE_OWN_SHADOWS",
             "USE_CHOSEN",
+            "SPREAD_GLOSS",
             "OUT_RGB",
             "OUT_ALBEDO",
             "OUT_NORMAL",
@@ -140,6 +142,7 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "VOLUME_COLUMNS": lights.VOLUME_COLUMNS,
         "PROBE_SIZE": lights.PROBE_SIZE,
         "ALBEDO_STEPS": ALBEDO_STEPS,
+        "GLOSS_COLUMNS": GLOSS_COLUMNS,
         "CLOUD_SIDE": clouds.TILE_SIDE,
         "CLOUD_STEPS": clouds.CLOUD_STEPS,
         "STAR_CELLS": stars.STAR_CELLS,
@@ -151,6 +154,7 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
     reals = {
         "HAZE": lights.HAZE,
         "GLOSS_ROUGHNESS": GLOSS_ROUGHNESS,
+        **GLOSS_NUMBERS,
         "UNWRAPPED_SIZE": appearance.UNWRAPPED_SIZE,
         "SUN_FAR": 1e4,
         "SUN_COSINE": SUN_ANGLE_COSINE,
@@ -166,7 +170,15 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())
     numbers = "\n".join(f"#define {name} {number!r}f" for name, number in reals.items())
     folder = files("airworthy.rendering").joinpath("native")
-    used = ("shading_lanes.h", "textures.h", "surface.h", "clouds.h", "light.h", "water.h", *(("shading.cpp",) if body else ()))
+    used = (
+        "shading_lanes.h",
+        "textures.h",
+        "surface.h",
+        "clouds.h",
+        "light.h",
+        "water.h",
+        *(("gloss.h", "shading.cpp") if body else ()),
+    )
     texts = [folder.joinpath(name).read_text() for name in used]
     return "\n".join([native_source("rays.h"), shared_source("random.h"), names, numbers, *texts])
 
@@ -208,6 +220,7 @@ ARRAYS = (
     ("out_face", "i"),
     ("out_barycentric", "f"),
     ("out_back", "f"),
+    ("glossed", "f"),
 )
 """Arrays after those of the geometry batch, in the order of the kernel's arguments, and the type of their elements."""
 
@@ -249,6 +262,7 @@ _ARGUMENTS = """
     out_face: int32[]
     out_barycentric: float32[]
     out_back: float32[]  # (camera, pixel): 1 where a back face is seen
+    glossed: float32[]  # (camera, pixel, GLOSS_COLUMNS), for SPREAD_GLOSS: written, and read for USE_CHOSEN
     packets: int
     pixel_count: int
     width: int
@@ -358,7 +372,7 @@ DEFAULT_OPTIONS = ShadingOptions()
 
 QUALITIES: dict[str, ShadingOptions] = {
     "policy": DEFAULT_OPTIONS,
-    "standard": ShadingOptions(samples=4, contrast=0.08, texture_bias=-1.0, leaf_shadows=True, light_rays=1, gloss_rays=1),
+    "standard": ShadingOptions(samples=2, contrast=0.08, texture_bias=-0.5, leaf_shadows=True, light_rays=1, gloss_rays=1),
     "high": ShadingOptions(
         samples=8, texture_bias=-1.5, leaf_shadows=True, light_rays=4, gloss_rays=8, own_shadows=True, detail=0.25
     ),
@@ -475,6 +489,7 @@ _OUTPUTS = {
     "out_face": ("face", 1),
     "out_barycentric": ("barycentric", 2),
     "out_back": ("back", 1),
+    "glossed": ("glossed", GLOSS_COLUMNS),
 }
 _TYPES = {"f": np.float32, "i": np.int32, "u": np.uint32}
 _PREFIX = ""
@@ -493,6 +508,7 @@ def launch(
     sample: int = 0,
     chosen: NDArray[np.int32] | None = None,
     into: ArrayF32 | None = None,
+    glossed: ArrayF32 | None = None,
 ) -> Arrays:
     """Return channels (c, H, W, ...) of one table of rays; see `shading.shade_channels`.
 
@@ -506,22 +522,25 @@ def launch(
         sample: Which of each pixel's samples the table is.
         chosen: Rays of USE_CHOSEN, one more sample of their pixels' mean; None: all of the table.
         into: The mean so far, (c, H, W, 3), where rays are chosen: what is given back.
+        glossed: Rows of `spread_gloss`, where rays are chosen; the channel of that name asks for them first.
     """
     device = batch.geometry.device
     appearance = appearance_of(batch, options.texture_scale)
     flags = options.flags(appearance) | FLAGS["USE_COLUMNS"] * cameras.columns
     flags |= FLAGS["USE_OWN_ORIGINS"] * (table.origins is not None) | FLAGS["USE_HITS"] * (hits is not None)
     for name in channels:
-        flags |= FLAGS[f"OUT_{name.upper()}"]
+        flags |= FLAGS[f"OUT_{name.upper()}"] if name != "glossed" else 0
     shape = (len(cameras), table.height, table.width)
     outputs = _outputs(shape, channels) if into is None else {"out_rgb": into}
-    flags |= FLAGS["USE_CHOSEN"] * (chosen is not None)
+    flags |= FLAGS["USE_CHOSEN"] * (chosen is not None) | FLAGS["SPREAD_GLOSS"] * (glossed is not None or "glossed" in outputs)
     # A launch of nothing is an error on some devices; arrays without rows have the right shapes already.
     if not len(cameras):
         return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
     host = {**_frame_arrays(batch, table, cameras, options, appearance, sample), **_hit_arrays(hits, shape), **outputs}
     if chosen is not None:
         host["chosen"] = chosen
+    if glossed is not None:
+        host["glossed"] = glossed
     # On a CPU a task is some packets of 16 rays in vector lanes, on a GPU a task is one ray.
     in_lanes = device == "cpu" and not _PREFIX
     tasks = len(cameras) * (-(-table.packet_count // PACKETS_PER_TASK) if in_lanes else table.packet_count * CPU_LANES)
@@ -561,10 +580,13 @@ def _order(tasks: int, threads: int | None) -> NDArray[np.int32]:
 def _outputs(shape: tuple[int, int, int], channels: Sequence[str]) -> Arrays:
     kinds = dict(ARRAYS)
     wanted = [
-        n for n, (key, _) in _OUTPUTS.items() if key in channels or ("hits" in channels and key not in APPEARANCE_CHANNELS)
+        n
+        for n, (key, _) in _OUTPUTS.items()
+        if key in channels or ("hits" in channels and key not in (*APPEARANCE_CHANNELS, "glossed"))
     ]
     sizes = {name: shape if _OUTPUTS[name][1] == 1 else (*shape, _OUTPUTS[name][1]) for name in wanted}
-    return {name: np.empty(sizes[name], _TYPES[kinds[name]]) for name in wanted}
+    # Of gloss only those rows are written that have some.
+    return {n: (np.zeros if n == "glossed" else np.empty)(sizes[n], _TYPES[kinds[n]]) for n in wanted}
 
 
 def _hit_arrays(hits: Arrays | None, shape: tuple[int, int, int]) -> Arrays:
@@ -782,13 +804,18 @@ def _where_needed(
 ) -> Arrays:
     """Return channels as `shade_channels`: one ray per pixel, and samples beside it where that differs from its neighbours."""
     # Textures as blurred as one ray needs them: most pixels keep it.
-    found = launch(batch, table, cameras, channels, replace(options, texture_bias=0.0), None)
+    glossy = options.specular and options.gloss_rays > 0
+    asked = [*channels, "glossed"] if glossy else channels
+    found = launch(batch, table, cameras, asked, replace(options, texture_bias=0.0), None)
+    glossed = found.pop("glossed", None)
     if not len(cameras):
         return found
+    if glossed is not None:
+        spread_gloss(glossed, found["rgb"])
     chosen = chosen_rays(edges(found["rgb"], options.contrast), table)
     if chosen is not None:
         for index, one in enumerate(supersampled(table, options.samples)):
-            launch(batch, one, cameras, ("rgb",), options, None, index + 1, chosen, found["rgb"])
+            launch(batch, one, cameras, ("rgb",), options, None, index + 1, chosen, found["rgb"], glossed)
     return found
 
 

@@ -285,9 +285,57 @@ struct Shader {
     F passed = N::c(1.0f);
     return Mist::seen(sky + (int)sky[10] * SKY_COLUMNS, from.z, direction, hit.instance >= 0, hit.range, light, passed);
   }
+  // What comes along a ray into a mirror, haze before it included.
+  SHADING_MEMBER V3 mirrored(const V3& from, const V3& direction, F spread, F travelled, M wanted, const U* key) const {
+    Found hit;
+    hit.instance = hit.face = W::i(-1);
+    hit.range = hit.b1 = hit.b2 = N::c(0.0f);
+    hit.local = V3::c(0.0f, 0.0f, 0.0f);
+    Surface s;
+    return along(from, direction, spread, travelled, wanted, hit, s, key, nullptr, N::never(), direction);
+  }
+  // Add rays of some lanes, and trace what is gathered as often as it is full.
+  SHADING_MEMBER void gather(const MirrorLight& light, MirrorRays& rays, M some, const V3& from, const V3& next, const V3& part, F spread,
+                             F travelled, I pixel, const U* key) const {
+    for (int k = 0; k < LANES; ++k) {
+      if (!W::at(some, k)) continue;
+      const int n = rays.count++;
+      W::set(rays.from.x, n, W::get(from.x, k));
+      W::set(rays.from.y, n, W::get(from.y, k));
+      W::set(rays.from.z, n, W::get(from.z, k));
+      W::set(rays.next.x, n, W::get(next.x, k));
+      W::set(rays.next.y, n, W::get(next.y, k));
+      W::set(rays.next.z, n, W::get(next.z, k));
+      W::set(rays.part.x, n, W::get(part.x, k));
+      W::set(rays.part.y, n, W::get(part.y, k));
+      W::set(rays.part.z, n, W::get(part.z, k));
+      W::set(rays.spread, n, W::get(spread, k));
+      W::set(rays.travelled, n, W::get(travelled, k));
+      W::set(rays.pixel, n, W::get(pixel, k));
+      for (int i = 0; i < 5; ++i) W::set(rays.key[i], n, W::get(N::signed_of(key[i]), k));
+      if (rays.count == LANES) send(light, rays);
+    }
+  }
+  // Trace what is gathered.
+  SHADING_MEMBER void send(const MirrorLight& light, MirrorRays& rays) const {
+    M some = N::never();
+    for (int k = 0; k < rays.count; ++k) W::set_m(some, k, true);
+    if (!N::any(some)) return;
+    U key[5];
+    for (int i = 0; i < 5; ++i) key[i] = W::unsigned_of(rays.key[i]);
+    const V3 seen = mirrored(rays.from, rays.next, rays.spread, rays.travelled, some, key) * rays.part;
+    for (int k = 0; k < rays.count; ++k) {
+      float* row = light.rows + (long long)GLOSS_COLUMNS * W::get(rays.pixel, k);
+      row[0] += W::get(seen.x, k);
+      row[1] += W::get(seen.y, k);
+      row[2] += W::get(seen.z, k);
+    }
+    rays.count = 0;
+  }
   // Light of panes and of water that rays have met: what they mirror (traced with gloss, else of the sky or what was baked), and
   // what is behind; of water, also what it sends back itself, the more of it the deeper.
-  SHADING_MEMBER V3 panes(const V3& along_eye, F spread, F travelled, M glass, Surface s, Found hit, const U* key) const {
+  // `shared`: of the first sheet, lanes whose mirror is known or looked into later; where to, and how much of it is seen, is set.
+  SHADING_MEMBER V3 panes(const V3& along_eye, F spread, F travelled, M glass, Surface s, Found hit, const U* key, SharedMirror& shared) const {
     const V3 nothing = V3::c(0.0f, 0.0f, 0.0f);
     V3 color = nothing, left = V3::c(1.0f, 1.0f, 1.0f), direction = along_eye;
     PRAGMA_NOUNROLL
@@ -308,10 +356,19 @@ struct Shader {
       }
       const bool wet = N::any(water.volume);
       V3 seen;
+      M now = glass;
+      if (sheet == 0) {
+        now = glass & N::invert(shared.known | shared.later);
+        shared.from = s.point + away;
+        shared.next = bent;
+        shared.share = V3::select(glass, left * mirrored, shared.share);
+      }
       if (flags & USE_GLOSS) {
+        seen = nothing;
         Found other = hit;
         Surface unused = s;
-        seen = along(s.point + away, bent, spread * 2.0f, travelled, glass, other, unused, key, nullptr, N::never(), up);
+        if (N::any(now)) seen = along(s.point + away, bent, spread * 2.0f, travelled, now, other, unused, key, nullptr, N::never(), up);
+        if (sheet == 0) seen = V3::select(now, seen, V3::select(shared.known, shared.light, nothing));
         if (wet) {
           const F way = N::select(other.instance >= 0, other.range, N::c(settings[SET_FAR]));
           seen = V3::select(water.volume & N::invert(water.front), seen * Water::kept(water.attenuation, way), seen);
@@ -403,6 +460,12 @@ batch.pixel = settings.data[SET_PIXEL];
 const long long base = (long long)camera * pixel_count;
 const Shader shader = {batch, appearance, baked, lights.data, skies.data + SKY_COLUMNS * scene, volumes.data + VOLUME_COLUMNS * scene,
                        settings.data, env_lights.data[2 * env], env_lights.data[2 * env + 1], env, flags, W::i(ignored)};
+const MirrorLight mirror_light = {glossed.data + base * GLOSS_COLUMNS, width, pixel_count / width};
+MirrorRays mirror_rays;
+mirror_rays.from = mirror_rays.next = mirror_rays.part = V3::c(0.0f, 0.0f, 1.0f);
+mirror_rays.spread = mirror_rays.travelled = N::c(0.0f);
+mirror_rays.pixel = mirror_rays.key[0] = mirror_rays.key[1] = mirror_rays.key[2] = mirror_rays.key[3] = mirror_rays.key[4] = W::i(0);
+mirror_rays.count = 0;
 PRAGMA_NOUNROLL
 for (int packet = first_packet; packet < last_packet; ++packet) {
   const int place = LANES == 1 ? packet / 16 : packet, lane0 = LANES == 1 ? packet % 16 : 0;
@@ -479,9 +542,13 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   first.material = W::i(0);
   first.body = color;
   first.ior = N::c(1.5f);
+  first.roughness = N::c(1.0f);
   const Found first_hit = hit;
   F travelled = hit.range, spread_now = spread, height = origin.z + rest.z;
-  M active = valid;
+  SharedMirror shared;
+  shared.known = shared.traced = shared.later = N::never();
+  shared.light = shared.share = shared.from = shared.next = color;
+  M active = valid, gloss = N::never();
   const int bounces = (flags & (USE_REFLECTIONS | USE_GLOSS)) && (flags & USE_SPECULAR) ? 2 : 1;
   if (flags & (OUT_RGB | OUT_ALBEDO | OUT_NORMAL)) {
     PRAGMA_NOUNROLL
@@ -490,53 +557,76 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces, key, false, nullptr);
       if (flags & USE_GLASS) {
         const M glass = active & (hit.instance >= 0) & (s.passing > 0.0f);
-        if (N::any(glass)) light = light + V3::select(glass, shader.panes(direction, spread_now, travelled, glass, s, hit, key), V3::c(0.0f, 0.0f, 0.0f));
+        if (N::any(glass)) {
+          if ((flags & SPREAD_GLOSS) && bounce == 0) {
+            const Water water = Water::of(appearance, glass, s);
+            // Who looks out of water sees too little in its mirror to be spread.
+            const M even = glass & (N::invert(water.volume) | water.front);
+            if (by_choice) {
+              shared.known = mirror_light.known(even, pixel, hit.instance, s.material, shared.light);
+            } else {
+              shared.later = even;
+              shared.traced = even & mirror_light.fourth(pixel);
+            }
+          }
+          light = light + V3::select(glass, shader.panes(direction, spread_now, travelled, glass, s, hit, key, shared), V3::c(0.0f, 0.0f, 0.0f));
+        }
         if ((flags & USE_WATER) && N::any(glass)) {
           // An eye under water, or a place that is lit there: who meets the surface from below has come through water.
           const Water water = Water::of(appearance, glass, s);
           light = V3::select(water.volume & N::invert(water.front), light * Water::kept(water.attenuation, hit.range), light);
         }
       }
+      F passed = N::c(1.0f);
       if (shader.sky[10] > 0.0f) {
         const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
-        F passed = N::c(1.0f);
         light = Mist::seen(mist, height, direction, hit.instance >= 0, hit.range, light, passed);
         share = share * passed;
+        shared.share = shared.share * passed;
       }
       color = color + V3::select(active, light * gain, V3::c(0.0f, 0.0f, 0.0f));
       if (bounce == 0) first = s;
       if (bounce + 1 == bounces) break;
       active = active & ((share.x + share.y + share.z) > 0.003f);
-      if (!N::any(active)) break;
       const V3 from = s.point + s.geometric * (travelled * 2e-5f + 1e-3f);
       if (flags & USE_GLOSS) {
-        const V3 towards = direction * N::c(-1.0f);
-        const Reflectance r = Lighting::reflectance(s, towards, true);
-        const F traced = W::clamp((N::c(GLOSS_ROUGHNESS) - s.roughness) * 16.0f, 0.0f, 1.0f);
-        const int rays = (int)settings.data[SET_GLOSS_RAYS];
-        PRAGMA_NOUNROLL
-        for (int one = 0; one < rays; ++one) {
-          F u, v;
-          Shader::even(key, 0, (int)settings.data[SET_SAMPLE] * rays + one, u, v);
-          V3 part, unused, none;
-          const V3 next = Lighting::glossy(albedos.data, s, towards, r, u, v, part);
-          const M goes = active & (part.x > 0.0f);
-          if (!N::any(goes)) continue;
-          Found other = first_hit;
-          shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), next, spread, goes, N::c(settings.data[SET_FAR]), other);
-          const F whole = travelled + N::select(other.instance >= 0, other.range, N::c(0.0f));
-          Surface met = s;
-          // What a rough mirror shows is blurred anyway: textures as wide as its facets spread.
-          V3 seen = shader.radiance(next, spread * 2.0f + r.k * 0.5f, other, whole, met, unused, none, false, key, true, nullptr);
-          if (shader.sky[10] > 0.0f) {
-            const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
-            F passed = N::c(1.0f);
-            seen = Mist::seen(mist, from.z, next, other.instance >= 0, other.range, seen, passed);
-          }
-          color = color + V3::select(goes, seen * part * (traced * (1.0f / (float)rays)), V3::c(0.0f, 0.0f, 0.0f));
+        V3 mirrored = V3::c(0.0f, 0.0f, 0.0f);
+        M asked = active;
+        if ((flags & SPREAD_GLOSS) && !by_choice) {
+          gloss = active & mirror_light.fourth(pixel);
+          shared.traced = shared.traced | gloss;
+          shared.later = shared.later | active;
+          shared.share = V3::select(active, share, shared.share);
+          break;
         }
+        if (flags & SPREAD_GLOSS) {
+          V3 seen = mirrored;
+          const M known = mirror_light.known(active, pixel, hit.instance, s.material, seen);
+          mirrored = V3::select(known, share * seen, mirrored);
+          asked = active & N::invert(known);
+        }
+        if (N::any(asked)) {
+          const V3 towards = direction * N::c(-1.0f);
+          const Reflectance r = Lighting::reflectance(s, towards, true);
+          const F traced = W::clamp((N::c(GLOSS_ROUGHNESS) - s.roughness) * 16.0f, 0.0f, 1.0f) * passed;
+          const int rays = (int)settings.data[SET_GLOSS_RAYS];
+          PRAGMA_NOUNROLL
+          for (int one = 0; one < rays; ++one) {
+            F u, v;
+            Shader::even(key, 0, (int)settings.data[SET_SAMPLE] * rays + one, u, v);
+            V3 part;
+            const V3 next = Lighting::glossy(albedos.data, s, towards, r, u, v, part);
+            const M goes = asked & (part.x > 0.0f);
+            if (!N::any(goes)) continue;
+            // What a rough mirror shows is blurred anyway: textures as wide as its facets spread.
+            const V3 seen = shader.mirrored(from, next, spread * 2.0f + r.k * 0.5f, travelled, goes, key);
+            mirrored = mirrored + V3::select(goes, seen * part * (traced * (1.0f / (float)rays)), V3::c(0.0f, 0.0f, 0.0f));
+          }
+        }
+        color = color + mirrored;
         break;
       }
+      if (!N::any(active)) break;
       gain = share;
       direction = mirror;
       height = from.z;
@@ -544,6 +634,29 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       travelled = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
       spread_now = spread * 2.0f;
     }
+  }
+  if ((flags & SPREAD_GLOSS) && !by_choice) {
+    mirror_light.keep(valid, pixel, shared, first_hit.instance, first.material, first.roughness);
+    const M glass = shared.traced & N::invert(gloss);
+    if (N::any(glass))
+      shader.gather(mirror_light, mirror_rays, glass, shared.from, shared.next, V3::c(1.0f, 1.0f, 1.0f), spread * 2.0f, first_hit.range, pixel, key);
+    if (N::any(gloss)) {
+      const V3 from = first.point + first.geometric * (first_hit.range * 2e-5f + 1e-3f), towards = direction * N::c(-1.0f);
+      const Reflectance r = Lighting::reflectance(first, towards, true);
+      const V3 whole = Lighting::mirrored(r, first.roughness);
+      const int rays = (int)settings.data[SET_GLOSS_RAYS];
+      PRAGMA_NOUNROLL
+      for (int one = 0; one < rays; ++one) {
+        F u, v;
+        Shader::even(key, 0, (int)settings.data[SET_SAMPLE] * rays + one, u, v);
+        V3 part;
+        const V3 next = Lighting::glossy(albedos.data, first, towards, r, u, v, part);
+        // Of light from all sides the surface mirrors `whole`; a row has the light alone.
+        part = V3{part.x / W::maximum(whole.x, N::c(1e-6f)), part.y / W::maximum(whole.y, N::c(1e-6f)), part.z / W::maximum(whole.z, N::c(1e-6f))} * N::c(1.0f / (float)rays);
+        shader.gather(mirror_light, mirror_rays, gloss & (part.x > 0.0f), from, next, part, spread * 2.0f + r.k * 0.5f, first_hit.range, pixel, key);
+      }
+    }
+    if (packet + 1 == last_packet) shader.send(mirror_light, mirror_rays);
   }
   // Who looks out of water is inside of nothing.
   if (flags & USE_WATER)
