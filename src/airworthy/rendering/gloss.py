@@ -4,7 +4,8 @@ What a rough surface mirrors changes slowly along it; how much of it is seen doe
 are sent from pixels that are even in both directions, and what they bring is averaged, surface by surface, with weights that
 fall linearly with the distance, before it is multiplied by what each pixel mirrors: a quarter of the rays, and less noise than
 a ray of each pixel has. Smooth surfaces and panes show images, of half the resolution. Of a surface that has no ray near - a
-wire, a rim - what is near counts, whatever it is of; samples beside the middle of such a pixel send rays of their own.
+wire, a rim - what is near counts, whatever it is of; samples beside the middle of such a pixel send rays of their own. Waves
+turn what they mirror from one pixel to the next: water has a ray of each.
 """
 
 from __future__ import annotations

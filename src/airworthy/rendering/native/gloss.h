@@ -27,7 +27,7 @@ struct MirrorLight {
     return out;
   }
   // The rows of a packet; light is added to them when rays have come back.
-  INLINE void keep(M valid, I pixel, const SharedMirror& shared, I instance, I material, F roughness) const {
+  INLINE void keep(M valid, I pixel, const SharedMirror& shared, I instance, I material, M sharp) const {
     for (int k = 0; k < LANES; ++k) {
       if (!W::at(valid, k)) continue;
       float* row = rows + (long long)GLOSS_COLUMNS * W::get(pixel, k);
@@ -39,7 +39,7 @@ struct MirrorLight {
       }
       row[6] = (float)W::get(instance, k);
       row[7] = (float)W::get(material, k);
-      row[8] = wanted ? (W::get(roughness, k) < GLOSS_SHARP ? 1.0f : GLOSS_REACH) : 0.0f;
+      row[8] = wanted ? (W::at(sharp, k) ? 1.0f : GLOSS_REACH) : 0.0f;
       row[9] = wanted && W::at(shared.traced, k) ? 1.0f : 0.0f;
     }
   }

@@ -548,7 +548,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   SharedMirror shared;
   shared.known = shared.traced = shared.later = N::never();
   shared.light = shared.share = shared.from = shared.next = color;
-  M active = valid, gloss = N::never();
+  M active = valid, gloss = N::never(), panes = gloss;
   const int bounces = (flags & (USE_REFLECTIONS | USE_GLOSS)) && (flags & USE_SPECULAR) ? 2 : 1;
   if (flags & (OUT_RGB | OUT_ALBEDO | OUT_NORMAL)) {
     PRAGMA_NOUNROLL
@@ -560,12 +560,12 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
         if (N::any(glass)) {
           if ((flags & SPREAD_GLOSS) && bounce == 0) {
             const Water water = Water::of(appearance, glass, s);
-            // Who looks out of water sees too little in its mirror to be spread.
-            const M even = glass & (N::invert(water.volume) | water.front);
+            // Waves turn what they mirror from one pixel to the next.
+            const M even = glass & N::invert(water.volume);
             if (by_choice) {
               shared.known = mirror_light.known(even, pixel, hit.instance, s.material, shared.light);
             } else {
-              shared.later = even;
+              shared.later = panes = even;
               shared.traced = even & mirror_light.fourth(pixel);
             }
           }
@@ -636,7 +636,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
     }
   }
   if ((flags & SPREAD_GLOSS) && !by_choice) {
-    mirror_light.keep(valid, pixel, shared, first_hit.instance, first.material, first.roughness);
+    mirror_light.keep(valid, pixel, shared, first_hit.instance, first.material, (first.roughness < GLOSS_SHARP) | panes);
     const M glass = shared.traced & N::invert(gloss);
     if (N::any(glass))
       shader.gather(mirror_light, mirror_rays, glass, shared.from, shared.next, V3::c(1.0f, 1.0f, 1.0f), spread * 2.0f, first_hit.range, pixel, key);
