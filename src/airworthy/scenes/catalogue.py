@@ -77,7 +77,8 @@ def parse_name(name: str) -> tuple[str, int | None, int]:
 def generated(name: str) -> Scene:
     """Return a generated scene by "name[:index][@seed]"; without an index, the generator's first configuration.
 
-    Of the race hall also by "alphapilot:COURSE" (`generators.halls.race_courses`).
+    Of the race hall also by "alphapilot:COURSE" (`generators.halls.race_courses`), and another look of a place as
+    "other_look:NAME" (`vegetation.variety`).
 
     Raises:
         UnknownNameError: There is no such generator; the message names the closest ones.
@@ -103,10 +104,10 @@ def generated(name: str) -> Scene:
 
 def has_named(name: str) -> bool:
     """Tell whether a scene's name is "NAME:WORDS" of a generator whose configurations have names, rather than an index."""
-    from airworthy.scenes.generators import NAMED
+    from airworthy.scenes.generators import GENERATORS, NAMED
 
     kind, _, rest = name.partition(":")
-    return kind in NAMED and rest[:1].isalpha()
+    return kind in NAMED and (rest[:1].isalpha() or (bool(rest) and kind not in GENERATORS))
 
 
 def first_index(name: str) -> int:
@@ -221,9 +222,10 @@ def scene(
     """Return a scene by its name.
 
     Args:
-        name: `NAME[:INDEX][@SEED]` of a generator, or `alphapilot:COURSE`; the path of a scene.toml or of its folder; that of
-            a mesh, which is stood on the floor with its middle at the origin; that of a point cloud, which keeps its frame; or
-            that of a splat file or folder, which stands in its own frame, too (`splat_file_scene`).
+        name: `NAME[:INDEX][@SEED]` of a generator, `alphapilot:COURSE`; the path of a scene.toml or of its folder; that of a
+            mesh, which is stood on the floor with its middle at the origin; that of a point cloud, which keeps its frame; or
+            that of a splat file or folder, which stands in its own frame, too (`splat_file_scene`). `other_look:` before any of
+            them is that place in another look (`vegetation.variety`).
         units: Of a mesh, cloud or splats: "m", "cm" or "mm".
         up: Vertical axis. Of a mesh or cloud: "z", the default, or "y" (glTF is turned already); of splats: "y", "-y", "z",
             ..., by default as their container says.

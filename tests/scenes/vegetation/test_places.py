@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.geometry import RayTable, cast
+from airworthy.geometry import Box, RayTable, cast
 from airworthy.geometry.distance import clearance
 from airworthy.geometry.occupancy import voxelize
 from airworthy.rendering import render
-from airworthy.scenes import SceneBatch, check_scene, findings, scene, scene_digest
+from airworthy.scenes import Instance, Scene, SceneBatch, check_scene, findings, scene, scene_digest, write_scene
 from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.extent import LOOK_GAP_MAX, look_gap
-from airworthy.scenes.vegetation.variety import LookVariety, other_look
+from airworthy.scenes.record import PointLight, SpotLight, Sun
+from airworthy.scenes.vegetation.variety import LampVariation, LookVariety, black_body, other_look
 from airworthy.scenes.viewpoints import Viewpoint, look_at
 
 BARE = scene("forest:3")
@@ -92,6 +94,63 @@ def test_looks_of_a_place_differ_share_their_meshes_and_are_hit_alike() -> None:
     assert (kept.looks, kept.sky, kept.lights) == (BARE.looks, BARE.sky, BARE.lights)
     with pytest.raises(AirworthyError, match="Seasons"):
         LookVariety(seasons=())
+
+
+def test_lamps_of_a_look_are_brighter_or_darker_of_one_colour_and_some_are_out() -> None:
+    lamps = (PointLight((0.0, 0.0, 3.0), (1.0, 0.5, 0.25), 8.0), SpotLight((1.0, 0.0, 3.0), (0.0, 0.0, -1.0)))
+    lit = replace(BARE, lights=(Sun((0.0, 0.0, -1.0)), *lamps, lamps[0]))
+    even = LampVariation((2.0, 2.0), (1.0, 1.0), (6500.0, 6500.0), 0.0)
+    sky = LookVariety(sky=None, plants=False, surfaces=False)
+    bright = other_look(lit, 4, 1, replace(sky, lamps=even)).lights
+    assert bright[0] == lit.lights[0]
+    for before, after in zip(lit.lights[1:], bright[1:], strict=True):
+        assert not isinstance(before, Sun)
+        assert not isinstance(after, Sun)
+        given = 2.0 * before.intensity * np.array(before.color) * black_body(6500.0)
+        np.testing.assert_allclose(after.intensity * np.array(after.color), given, rtol=1e-12)
+        assert replace(after, color=before.color, intensity=before.intensity) == before
+    dark = other_look(lit, 4, 1, replace(sky, lamps=replace(even, out=1.0))).lights
+    assert sorted(light.intensity > 0.0 for light in dark[1:] if not isinstance(light, Sun)) == [False, False, True]
+    # What else is drawn does not depend on whether lamps are.
+    assert other_look(lit, 4, 1).materials == other_look(lit, 4, 1, LookVariety(lamps=None)).materials
+    assert other_look(lit, 4, 1, LookVariety(lamps=None)).lights[1:] == lit.lights[1:]
+    with pytest.raises(AirworthyError, match=r"LampVariation\.level reaches from 2 down to 1"):
+        LampVariation(level=(2.0, 1.0))
+
+
+def test_black_bodies_have_the_colours_of_the_tables() -> None:
+    """Illuminant A is a black body of 2,856 K, x 0.4476, y 0.4074 (CIE 15); at 6,500 K x is 0.3135, y 0.3237 (Planck's locus).
+
+    The bands of 20 nm and the fitted matching functions are good to about 0.005; negative red, green and blue are not kept.
+    """
+    to_xyz = np.linalg.inv([[3.2406, -1.5372, -0.4986], [-0.9689, 1.8758, 0.0415], [0.0557, -0.2040, 1.0570]])
+    for kelvin, x, y in ((2856.0, 0.4476, 0.4074), (6500.0, 0.3135, 0.3237)):
+        xyz = to_xyz @ black_body(kelvin)
+        assert xyz[1] == pytest.approx(1.0, abs=1e-3)
+        assert (xyz / xyz.sum())[:2] == pytest.approx((x, y), abs=0.006)
+
+
+def test_a_look_has_a_name() -> None:
+    look = scene("other_look:mid_gate:3@1")
+    again = other_look(scene("mid_gate:3@1"), 3, 1)
+    assert scene_digest(replace(look, name=again.name)) == scene_digest(again)
+    assert look.name == "other_look:mid_gate:3@1"
+    assert scene("other_look:mid_gate").sky == other_look(scene("mid_gate"), 0, 0).sky
+    for name, words in (
+        ("hall", "holds splats"),
+        ("other_look:mid_gate", "look of a place already"),
+        ("foret:3", "Unknown scene"),
+    ):
+        with pytest.raises(AirworthyError, match=words):
+            scene(f"other_look:{name}")
+    with pytest.raises(AirworthyError, match="nor a path"):
+        scene("other_look:")
+
+
+def test_a_file_has_a_look(tmp_path: Path) -> None:
+    path = write_scene(Scene("box", {"box": Box((1.0, 1.0, 1.0))}, instances=(Instance("box"),)), tmp_path / "box.toml")
+    look = scene(f"other_look:{path}")
+    assert look.sky == other_look(scene(path), 0, 0).sky != scene(path).sky
 
 
 def test_only_forests_have_a_dress_and_wear_one() -> None:

@@ -51,8 +51,18 @@ GENERATORS: dict[str, Generator] = {
 }
 """Name -> scene from (index, seed)."""
 
-NAMED: dict[str, Callable[[str], Scene]] = {"alphapilot": partial(_generated, "halls.race_courses:alphapilot_course")}
-"""Generators whose configurations have names as well (`alphapilot:published/7`): name -> scene from what follows the colon."""
+
+def _other_look(name: str) -> Scene:
+    from airworthy.scenes.vegetation.variety import look_named  # which asks for places by their names
+
+    return look_named(name)
+
+
+NAMED: dict[str, Callable[[str], Scene]] = {
+    "alphapilot": partial(_generated, "halls.race_courses:alphapilot_course"),
+    "other_look": _other_look,
+}
+"""What has configurations with names (`alphapilot:published/7`, `other_look:forest:3`): scene from what follows the colon."""
 
 __all__ = [
     "GENERATORS",

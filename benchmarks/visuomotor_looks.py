@@ -1,0 +1,243 @@
+"""What other looks are worth to a policy that sees: it learns in drawn halls with or without them, and flies in halls of splats.
+
+    python benchmarks/visuomotor_looks.py --out runs/looks                     nine policies; two hours of a core
+    python benchmarks/visuomotor_looks.py --kinds before after --seeds 0
+
+Kinds, by one recipe: `before` learns in drawn halls as they are drawn, `after` in the same halls, each in a look of its own
+(`other_look:mid_gate:3@1`), `hall` in the hall of splats alone. Each policy then flies drawn halls that it has never seen, the
+same in other looks, which it has never seen either, the hall of splats, and the hall with captured statues (from the reference
+data, so that AIRWORTHY_DATA has to be set; else it is skipped, which is said). Every flight has a start and a drone of its
+own; blindfold flights are the control.
+
+What is printed: of each policy flights that succeeded, and the mean error of all its flights; of each kind all seeds together,
+with Wilson's interval, and the mean of the seeds with Student's interval. Flights of one policy are not independent of each
+other: Wilson's interval is of these policies, Student's, over seeds, of what is learnt in this way. Every folder stays, and
+what is in it is not made again: a stopped benchmark goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from airworthy.benchmarks.tracking import EvaluateConfig, evaluate
+from airworthy.core.files import data_dir
+from airworthy.evaluation.statistics import Estimate, wilson_interval
+from airworthy.learning.visuomotor import VisuomotorOptions, VisuomotorProtocol, train_visuomotor
+from airworthy.learning.visuomotor.config import JUDGED_SEED, place_names
+from airworthy.tasks.outcomes import SUCCESSES
+from benchmarks import hardware
+
+KINDS = {"before": "mid_gate:0-39@1", "after": "other_look:mid_gate:0-39@1", "hall": "hall"}
+"""Where policies learn."""
+COURSE = "sigmoid"
+CONDITIONS = ("baseline", "blindfold")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where policies are judged."""
+
+    title: str
+    scene: str
+    flights: int
+    """In each place."""
+    needs_data: bool = False
+
+
+COLUMNS = {
+    "drawn": Column("drawn halls", "mid_gate:0-19@900", 1),
+    "looks": Column("in other looks", "other_look:mid_gate:0-19@900", 1),
+    "hall": Column("`hall`", "hall", 20),
+    "statues": Column("`hall_statues`", "hall_statues", 20, needs_data=True),
+}
+
+
+# ---- Learning and judging ----------------------------------------------------------------------------------------------------
+
+
+def recipe(kind: str, seed: int, rounds: int, flights: int, minutes: float) -> VisuomotorOptions:
+    """Return what is learnt; but for the places, the same of all kinds."""
+    return VisuomotorOptions(scene=(KINDS[kind],), course=(COURSE,), seed=seed, rounds=rounds, flights=flights, minutes=minutes)
+
+
+def judged(policy: Path, column: Column, out: Path) -> list[Row]:
+    """Return a row per flight of a policy in all places of a column; what was flown before stays.
+
+    Args:
+        policy: Folder of the training.
+        column: Where.
+        out: Folder of the flights.
+    """
+    found: list[Row] = []
+    for number, place in enumerate(place_names((column.scene,))):
+        config = EvaluateConfig(
+            pilot=(f"svnet:{policy}",),
+            course=COURSE,
+            scene=place,
+            conditions=CONDITIONS,
+            flights=column.flights,
+            family=("rigid",),
+            # Of each place its own, else all places would see the same starts and drones.
+            seed=JUDGED_SEED + number,
+            out=out / f"place_{number:02d}",
+            report=False,
+        )
+        done = evaluate(config)
+        if done.interrupted:
+            raise KeyboardInterrupt
+        found += done.summary["flights"]
+    return found
+
+
+# ---- What came of it ---------------------------------------------------------------------------------------------------------
+
+
+def successes(rows: Sequence[Row], condition: str) -> tuple[int, int]:
+    """Return how many flights under a condition succeeded, and how many were flown."""
+    flown = [row for row in rows if row["condition"] == condition]
+    return sum(row["outcome"] in SUCCESSES for row in flown), len(flown)
+
+
+def mean_error(rows: Sequence[Row]) -> float:
+    """Return the mean tracking error of the flights with eyes, of the lost ones too [cm]; NaN: none has one."""
+    found = [row["tracking_error_m"] for row in rows if row["condition"] == CONDITIONS[0]]
+    known = [value for value in found if value is not None and math.isfinite(value)]
+    return 100.0 * float(np.mean(known)) if known else math.nan
+
+
+def over_seeds(values: Sequence[float], confidence: float = 0.95) -> Estimate:
+    """Return a mean over seeds with Student's interval; NaN where one seed, or equal ones, leave nothing to tell it by."""
+    mean, count = float(np.mean(values)), len(values)
+    deviation = float(np.std(values, ddof=1)) if count > 1 else 0.0
+    if not deviation > 0.0:
+        return Estimate(mean, math.nan, math.nan)
+    half = float(stdtrit(count - 1, 0.5 + 0.5 * confidence)) * deviation / math.sqrt(count)
+    return Estimate(mean, mean - half, mean + half)
+
+
+def policy_cell(rows: Sequence[Row]) -> str:
+    """Return one policy in one column, as text: with eyes, and blindfold."""
+    good, count = successes(rows, CONDITIONS[0])
+    blind, of = successes(rows, CONDITIONS[1])
+    error = mean_error(rows)
+    return f"{good} of {count}, {_number(error)} cm; blind {blind} of {of}"
+
+
+def kind_cell(policies: Sequence[Sequence[Row]]) -> str:
+    """Return all seeds of a kind in one column, as text."""
+    counts = [successes(rows, CONDITIONS[0]) for rows in policies]
+    good, count = (sum(part) for part in zip(*counts, strict=True))
+    rate = wilson_interval(good, count)
+    text = f"{good} of {count} ({100.0 * rate.low:.0f} to {100.0 * rate.high:.0f} %)"
+    shares = over_seeds([100.0 * part / whole for part, whole in counts])
+    # A share lies between none and all.
+    text += f"; seeds {_interval(Estimate(shares.value, max(shares.low, 0.0), min(shares.high, 100.0)), '%', 0)}"
+    return f"{text}; {_interval(over_seeds([mean_error(rows) for rows in policies]), 'cm', 1)}"
+
+
+def difference_cell(one: Sequence[Sequence[Row]], other: Sequence[Sequence[Row]]) -> str:
+    """Return by how much the second kind is ahead in one column, seed by seed, as text."""
+    both = list(zip(one, other, strict=True))
+    rates = [[100.0 * np.divide(*successes(rows, CONDITIONS[0])) for rows in pair] for pair in both]
+    gained = over_seeds([float(after - before) for before, after in rates])
+    nearer = over_seeds([mean_error(after) - mean_error(before) for before, after in both])
+    return f"{_interval(gained, 'points', 0)}; {_interval(nearer, 'cm', 1)}"
+
+
+def _interval(value: Estimate, unit: str, digits: int) -> str:
+    if math.isnan(value.low) or math.isnan(value.high):
+        return f"{value.value:.{digits}f} {unit}"
+    return f"{value.value:.{digits}f} {unit} ({value.low:.{digits}f} to {value.high:.{digits}f})"
+
+
+def _number(value: float) -> str:
+    return "?" if math.isnan(value) else f"{value:.1f}"
+
+
+def line(*cells: str) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def table(found: Mapping[tuple[str, int], Mapping[str, Sequence[Row]]], columns: Sequence[str]) -> str:
+    """Return all of it as a page's table.
+
+    Args:
+        found: By kind and seed, then by column, a row per flight.
+        columns: In order.
+    """
+    kinds = list(dict.fromkeys(kind for kind, _ in found))
+    seeds = {kind: [seed for other, seed in found if other == kind] for kind in kinds}
+    lines = [line("learnt in", "`--seed`", *(COLUMNS[name].title for name in columns)), "|" + " --- |" * (2 + len(columns))]
+    for kind in kinds:
+        lines += [line(kind, str(seed), *(policy_cell(found[kind, seed][name]) for name in columns)) for seed in seeds[kind]]
+    for kind in kinds:
+        cells = (kind_cell([found[kind, seed][name] for seed in seeds[kind]]) for name in columns)
+        lines.append(line(kind, "all", *cells))
+    shared = [seed for seed in seeds.get("before", ()) if seed in seeds.get("after", ())]
+    if shared:
+        cells = (
+            difference_cell(*([found[kind, seed][name] for seed in shared] for kind in ("before", "after"))) for name in columns
+        )
+        lines.append(line("after less before", f"{len(shared)} pairs", *cells))
+    return "\n".join(lines)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train, judge and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinds", nargs="+", choices=tuple(KINDS), default=list(KINDS))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--columns", nargs="+", choices=tuple(COLUMNS), default=list(COLUMNS), help="where they are judged")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--flights", type=int, default=32, help="of a round")
+    parser.add_argument("--minutes", type=float, default=8.0, help="which say how many pairs the expert makes")
+    parser.add_argument("--threads", type=int, default=0, help="of the CPU; 0: two cores and all their threads")
+    parser.add_argument("--out", type=Path, default=Path("runs/looks"))
+    given = parser.parse_args(argv)
+    print(json.dumps(hardware.describe(hardware.use_cores(given.threads or 2))))
+    columns = [name for name in given.columns if data_dir() is not None or not COLUMNS[name].needs_data]
+    for name in given.columns:
+        if name not in columns:
+            print(f"{name} is skipped: AIRWORTHY_DATA names no folder", flush=True)
+    # The hall of splats learns where it is judged, so that its reverse comes last: what is compared is whole first.
+    order = [(kind, seed) for kinds in (("before", "after"), ("hall",)) for seed in given.seeds for kind in kinds]
+    found: dict[tuple[str, int], dict[str, list[Row]]] = {}
+    # By one flight; what is told is told of flights below.
+    shortest = VisuomotorProtocol(conditions=CONDITIONS[:1], flights=1, scene=("mid_gate:0@900",))
+    for kind, seed in order:
+        if kind not in given.kinds:
+            continue
+        folder = given.out / f"{kind}_{seed}"
+        options = recipe(kind, seed, given.rounds, given.flights, given.minutes)
+        figures = train_visuomotor(folder, options, shortest, threads=given.threads, quiet=True).figures
+        alone = ", ".join(f"{step['alone']:.0f}" for step in figures["steps"] if step.get("flights"))
+        print(
+            f"{folder.name}: {figures['pairs']:,} pairs, {figures['training_cpu_s']:.0f} processor seconds; {alone} of new"
+            " flights without help, round by round",
+            flush=True,
+        )
+        found[kind, seed] = {}
+        for name in columns:
+            found[kind, seed][name] = judged(folder, COLUMNS[name], given.out / "judged" / folder.name / name)
+            print(f"  {COLUMNS[name].title}: {policy_cell(found[kind, seed][name])}", flush=True)
+    print(table(dict(sorted(found.items(), key=lambda item: list(KINDS).index(item[0][0]))), columns))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
