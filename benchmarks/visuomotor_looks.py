@@ -1,4 +1,4 @@
-"""What other looks are worth to a policy that sees: it learns in drawn halls with or without them, and flies in halls of splats.
+"""What other looks are worth to a policy that sees: learnt in drawn halls with or without them, flown in halls of splats.
 
     python benchmarks/visuomotor_looks.py --out runs/looks                     nine policies; two hours of a core
     python benchmarks/visuomotor_looks.py --kinds before after --seeds 0
@@ -7,7 +7,7 @@ Kinds, by one recipe: `before` learns in drawn halls as they are drawn, `after` 
 (`other_look:mid_gate:3@1`), `hall` in the hall of splats alone. Each policy then flies drawn halls that it has never seen, the
 same in other looks, which it has never seen either, the hall of splats, and the hall with captured statues (from the reference
 data, so that AIRWORTHY_DATA has to be set; else it is skipped, which is said). Every flight has a start and a drone of its
-own; blindfold flights are the control.
+own; blindfold flights are the control (`--conditions baseline` leaves them for later).
 
 What is printed: of each policy flights that succeeded, and the mean error of all its flights; of each kind all seeds together,
 with Wilson's interval, and the mean of the seeds with Student's interval. Flights of one policy are not independent of each
@@ -23,6 +23,7 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -74,26 +75,27 @@ def recipe(kind: str, seed: int, rounds: int, flights: int, minutes: float) -> V
     return VisuomotorOptions(scene=(KINDS[kind],), course=(COURSE,), seed=seed, rounds=rounds, flights=flights, minutes=minutes)
 
 
-def judged(policy: Path, column: Column, out: Path) -> list[Row]:
+def judged(policy: Path, column: Column, conditions: Sequence[str], out: Path) -> list[Row]:
     """Return a row per flight of a policy in all places of a column; what was flown before stays.
 
     Args:
         policy: Folder of the training.
         column: Where.
+        conditions: Of `CONDITIONS`; each has a folder of its own, so that one can be flown later than the other.
         out: Folder of the flights.
     """
     found: list[Row] = []
-    for number, place in enumerate(place_names((column.scene,))):
+    for condition, (number, place) in product(conditions, enumerate(place_names((column.scene,)))):
         config = EvaluateConfig(
             pilot=(f"svnet:{policy}",),
             course=COURSE,
             scene=place,
-            conditions=CONDITIONS,
+            conditions=(condition,),
             flights=column.flights,
             family=("rigid",),
             # Of each place its own, else all places would see the same starts and drones.
             seed=JUDGED_SEED + number,
-            out=out / f"place_{number:02d}",
+            out=out / condition / f"place_{number:02d}",
             report=False,
         )
         done = evaluate(config)
@@ -130,11 +132,10 @@ def over_seeds(values: Sequence[float], confidence: float = 0.95) -> Estimate:
 
 
 def policy_cell(rows: Sequence[Row]) -> str:
-    """Return one policy in one column, as text: with eyes, and blindfold."""
+    """Return one policy in one column, as text: with eyes, and, where that was flown, blindfold."""
     good, count = successes(rows, CONDITIONS[0])
     blind, of = successes(rows, CONDITIONS[1])
-    error = mean_error(rows)
-    return f"{good} of {count}, {_number(error)} cm; blind {blind} of {of}"
+    return f"{good} of {count}, {_number(mean_error(rows))} cm" + (f"; blind {blind} of {of}" if of else "")
 
 
 def kind_cell(policies: Sequence[Sequence[Row]]) -> str:
@@ -203,6 +204,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--kinds", nargs="+", choices=tuple(KINDS), default=list(KINDS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--columns", nargs="+", choices=tuple(COLUMNS), default=list(COLUMNS), help="where they are judged")
+    parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--flights", type=int, default=32, help="of a round")
     parser.add_argument("--minutes", type=float, default=8.0, help="which say how many pairs the expert makes")
@@ -233,7 +235,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         found[kind, seed] = {}
         for name in columns:
-            found[kind, seed][name] = judged(folder, COLUMNS[name], given.out / "judged" / folder.name / name)
+            found[kind, seed][name] = judged(folder, COLUMNS[name], given.conditions, given.out / "judged" / folder.name / name)
             print(f"  {COLUMNS[name].title}: {policy_cell(found[kind, seed][name])}", flush=True)
     print(table(dict(sorted(found.items(), key=lambda item: list(KINDS).index(item[0][0]))), columns))
     return 0

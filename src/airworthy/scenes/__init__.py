@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from airworthy.scenes.sky import SkyVariation, sky_at, sky_sun, under_sky, varied, weather_named
     from airworthy.scenes.splats import EditBox, Splats, brightened, cropped, merged, read_splats, transformed, write_splats
     from airworthy.scenes.splats.placing import add_splat_actor, add_splats, standing, stood, with_surface
-    from airworthy.scenes.vegetation.variety import LookVariety, other_look
+    from airworthy.scenes.vegetation.variety import LampVariation, LookVariety, other_look
     from airworthy.scenes.viewpoints import look_at, scene_digest
 else:
     # fmt: off
@@ -68,7 +68,7 @@ else:
 
 __all__ = [
     "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "CarvedSpace", "Decal", "EditBox",
-    "FigureForm", "GateFrame", "Haze", "Instance", "LookVariety", "Material", "MaterialRecipe", "PointLight", "Pose",
+    "FigureForm", "GateFrame", "Haze", "Instance", "LampVariation", "LookVariety", "Material", "MaterialRecipe", "PointLight", "Pose",
     "Rain", "Region", "Scene", "SceneBatch", "SkeletonRecording", "Sky", "SkyVariation", "Snow", "SplatPlacement", "Splats",
     "SpotLight", "Sun", "Texture", "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "card",
     "check_scene", "cropped", "export_scene", "findings", "is_unknown_solid", "look_at", "material_maps", "material_names",

@@ -75,8 +75,8 @@ class VisuomotorOptions(TrainingOptions):
     """
 
     scene: tuple[str, ...] = ("hall",)
-    """Where: names or files of scenes (see `airworthy scenes`); mid_gate:0-199@1 names 200 drawn ones. One policy learns in
-    all of them."""
+    """Where: names or files of scenes (see `airworthy scenes`); mid_gate:0-199@1 names 200 drawn ones, and
+    other_look:mid_gate:0-199@1 these, each with sky, lamps and surfaces of its own. One policy learns in all of them."""
     course: tuple[str, ...] = ("robustness",)
     """What is flown, in every place: names or JSON files; of several the policy is told which by its objective."""
     vehicle: str = "carl"

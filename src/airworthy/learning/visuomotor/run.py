@@ -56,6 +56,7 @@ from airworthy.learning.visuomotor.training import VisuomotorTraining
 from airworthy.pilots.svnet.contract import PolicyContract, read_policy, write_policy
 from airworthy.pilots.svnet.pilot import objective_of
 from airworthy.scenes import Scene, scene, scene_digest
+from airworthy.scenes.vegetation.variety import OTHER_LOOK
 from airworthy.sensors.carried import policy_camera_name
 from airworthy.tasks.course_fit import check_course
 from airworthy.tasks.course_room import course_margins
@@ -318,10 +319,15 @@ def _place_digests(options: VisuomotorOptions, protocol: VisuomotorProtocol) -> 
     names = dict.fromkeys((*options.places, *judged_places(options, protocol)))
     # Drawn places are functions of their names.
     return {
-        "scenes": {name: scene_digest(scene(name)) for name in names if len(names) <= _DIGESTED or Path(name).exists()},
+        "scenes": {name: scene_digest(scene(name)) for name in names if len(names) <= _DIGESTED or _is_file(name)},
         "courses": [sha256(json_text(course(name))) for name in options.course],
         "vehicle": sha256(json_text(named_vehicle(options.vehicle))),
     }
+
+
+def _is_file(name: str) -> bool:
+    """Tell whether a place, or the one of which it is another look, lies in a file."""
+    return Path(name.removeprefix(f"{OTHER_LOOK}:")).exists()
 
 
 def _line(options: VisuomotorOptions) -> Callable[[Mapping[str, Any]], str]:
