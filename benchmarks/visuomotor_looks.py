@@ -205,7 +205,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--columns", nargs="+", choices=tuple(COLUMNS), default=list(COLUMNS), help="where they are judged")
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--flights", type=int, default=32, help="of a round")
     parser.add_argument("--minutes", type=float, default=8.0, help="which say how many pairs the expert makes")
     parser.add_argument("--threads", type=int, default=0, help="of the CPU; 0: two cores and all their threads")

@@ -13,6 +13,7 @@ pytest.importorskip("torch")
 
 from benchmarks.visuomotor_looks import COLUMNS, KINDS, over_seeds, policy_cell, recipe
 
+from airworthy.learning.visuomotor.config import place_names
 from airworthy.scenes.generators import SPLAT_HALLS
 from benchmarks import hardware, visuomotor_looks
 
@@ -33,7 +34,7 @@ def test_kinds_learn_in_places_that_no_column_judges_but_the_reverse_in_its_own(
     before, after, reverse = (recipe(kind, 3, 4, 16, 6.0) for kind in ("before", "after", "hall"))
     assert after.places == tuple(f"other_look:{name}" for name in before.places)
     assert len(before.places) == 40
-    drawn, looks = (visuomotor_looks.place_names((COLUMNS[name].scene,)) for name in ("drawn", "looks"))
+    drawn, looks = (place_names((COLUMNS[name].scene,)) for name in ("drawn", "looks"))
     assert looks == tuple(f"other_look:{name}" for name in drawn)
     assert len(drawn) * COLUMNS["drawn"].flights == COLUMNS["hall"].flights == 20
     assert not {*before.places, *after.places} & {*drawn, *looks, *SPLAT_HALLS}
