@@ -15,6 +15,7 @@ from airworthy.scenes.texels import (
     height_to_normal,
     linear_pixels,
     mip_chain,
+    mip_sides,
     octahedral,
     pack,
     pack_shared_exponent,
@@ -57,6 +58,32 @@ def test_scaled_textures_leave_their_first_levels_out() -> None:
     whole, half = mip_chain(image, 0, True), mip_chain(image, 1, True)
     np.testing.assert_array_equal(half[0], whole[1])
     assert len(mip_chain(image, 9, True)) == 1
+
+
+@pytest.mark.parametrize(("width", "height", "skip"), [(8, 8, 0), (13, 5, 1), (1, 7, 0), (6, 1, 9), (1, 1, 0), (12, 9, 2)])
+def test_sides_of_levels_are_those_of_the_chain(width: int, height: int, skip: int) -> None:
+    levels = mip_chain(RNG.uniform(0, 1, (height, width, 4)).astype(np.float32), skip, False)
+    assert mip_sides(width, height, skip) == [(level.shape[1], level.shape[0]) for level in levels]
+
+
+def test_texels_are_held_once() -> None:
+    """Beside `texels` an appearance holds no words as many as they are, whatever is reached from it."""
+    pixels = RNG.integers(0, 256, (256, 256, 3), np.uint8)
+    batch = SceneBatch(scene(pixels))
+    looks = Appearance(batch)
+    seen, held, queue = set(), 0, list(vars(looks).values())
+    while queue:
+        item = queue.pop()
+        if id(item) in seen or item is batch:
+            continue
+        seen.add(id(item))
+        if isinstance(item, np.ndarray):
+            held += item.nbytes if item.dtype == np.uint32 and item.size > 1000 else 0
+        elif isinstance(item, dict | list | tuple | set):
+            queue += list(item.values() if isinstance(item, dict) else item)
+        elif type(item).__module__.endswith("scenes.appearance"):
+            queue += list(vars(item).values())
+    assert held == looks.texels.nbytes
 
 
 def test_grey_and_transparent_images_are_spread() -> None:

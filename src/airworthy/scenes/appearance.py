@@ -7,7 +7,7 @@ numbers. Textures are decoded to linear light once, when they are packed, with a
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import BakedArrays, BakedLight, baked_arrays, light_rows, sky_rows
 from airworthy.scenes.record import Material, Texture
-from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, octahedral, pack
+from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, mip_sides, octahedral, pack
 
 __all__ = ["FACE_SIZE", "MATERIAL_MAPS", "OPEN_CHANNEL", "TEXTURE_SCALES", "VERTEX_SIZE", "Appearance", "appearance_of"]
 
@@ -153,6 +153,7 @@ WRAPS = {"repeat": 0, "clamp": 1, "mirror": 2}
 UNWRAPPED_SIZE = 1.0
 """Repeats of textures on shapes without coordinates whose material names no `texture_size` [m]."""
 TEXEL_BYTES_MAX = 4 << 30
+_LEVELS_MAX = TEXTURE_COLUMNS - 8
 
 
 class Appearance:
@@ -181,6 +182,7 @@ class Appearance:
         self.material_maps = np.array([maps for _, maps in materials], np.int32)
         """(material, 8)"""
         self.textures, self.texels = self._pool.arrays()
+        del self._pool
         self.shape_rows, self.vertices, self.faces = _mesh_arrays(shapes)
         self.lights, self.light_spans = light_rows(batch.scenes)
         """(light, LIGHT_COLUMNS) of all scenes one after the other, and (scene, 2): first and count."""
@@ -264,7 +266,7 @@ class _TexturePool:
         self._index: dict[Any, int] = {}
         self._kept: list[Any] = []  # whatever ids are keys must stay alive
         self._rows: list[list[int]] = []
-        self._parts: list[ArrayU32] = []
+        self._made: list[Callable[[], Texture]] = []
         self._size = 0
 
     def add(self, texture: Texture | None) -> int:
@@ -278,10 +280,16 @@ class _TexturePool:
         key = (id(texture.pixels), "height", scale, metres, texture.wrap)
         if key in self._index:
             return self._index[key]
-        height = np.asarray(texture.pixels)[..., 0].astype(np.float32) / 255.0
-        return self._add(key, Texture(height_to_normal(height, scale, metres), False, texture.wrap), texture)
 
-    def _add(self, key: Any, texture: Texture, kept: Any) -> int:
+        def normals() -> Texture:
+            height = np.asarray(texture.pixels)[..., 0].astype(np.float32) / 255.0
+            return Texture(height_to_normal(height, scale, metres), False, texture.wrap)
+
+        return self._add(key, texture, texture, normals, False)
+
+    def _add(
+        self, key: Any, texture: Texture, kept: Any, made: Callable[[], Texture] | None = None, squared: bool | None = None
+    ) -> int:
         found = self._index.get(key)
         if found is not None:
             return found
@@ -290,22 +298,29 @@ class _TexturePool:
             raise AirworthyError(
                 f"The textures need more than {self._bytes_max >> 20} MiB; choose a lower texture scale or quality profile."
             )
-        levels = mip_chain(linear_pixels(texture), self._skip, texture.srgb)[:16]
-        row = [levels[0].shape[1], levels[0].shape[0], len(levels), WRAPS[texture.wrap], int(texture.srgb), 0, 0, 0]
-        for level in levels:
+        sides = mip_sides(width, height, self._skip)[:_LEVELS_MAX]
+        row = [*sides[0], len(sides), WRAPS[texture.wrap], int(texture.srgb if squared is None else squared), 0, 0, 0]
+        for wide, high in sides:
             row.append(self._size)
-            self._parts.append(level.reshape(-1))
-            self._size += level.size
+            self._size += wide * high
         self._rows.append(row + [0] * (TEXTURE_COLUMNS - len(row)))
         self._kept.append(kept)
+        self._made.append(made or (lambda: texture))
         self._index[key] = len(self._rows) - 1
         return len(self._rows) - 1
 
     def arrays(self) -> tuple[NDArray[np.int32], ArrayU32]:
         """Rows (texture, TEXTURE_COLUMNS) and texels."""
         rows = np.array(self._rows, np.int32).reshape(-1, TEXTURE_COLUMNS)
-        texels = np.concatenate(self._parts) if self._parts else np.zeros(1, np.uint32)
-        return (rows if len(rows) else np.zeros((1, TEXTURE_COLUMNS), np.int32)), texels
+        if not len(rows):
+            return np.zeros((1, TEXTURE_COLUMNS), np.int32), np.zeros(1, np.uint32)
+        # One array from the start: parts that are joined are in memory twice, and what is given back of them stays in pieces.
+        texels = np.empty(self._size, np.uint32)
+        for row, made in zip(rows.tolist(), self._made, strict=True):
+            levels = mip_chain(linear_pixels(made()), self._skip, bool(row[4]))
+            for first, level in zip(row[8 : 8 + row[2]], levels, strict=False):
+                texels[first : first + level.size] = level.reshape(-1)
+        return rows, texels
 
 
 class _Densities:

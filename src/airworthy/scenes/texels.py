@@ -82,6 +82,14 @@ def halved(image: ArrayF32) -> ArrayF32:
     return np.asarray(out, np.float32)
 
 
+def mip_sides(width: int, height: int, skip: int) -> list[tuple[int, int]]:
+    """Return widths and heights of the levels that `mip_chain` gives, finest first."""
+    sides = [(width, height)]
+    while sides[-1] != (1, 1):
+        sides.append((max(sides[-1][0] // 2, 1), max(sides[-1][1] // 2, 1)))
+    return sides[min(skip, len(sides) - 1) :]
+
+
 def mip_chain(image: ArrayF32, skip: int, squared: bool) -> list[ArrayU32]:
     """Return packed levels of a linear image, without the first `skip` of them (but at least one).
 

@@ -230,6 +230,8 @@ struct Shader {
       for (int one = 0; one < tries; ++one) {
         V3 l, path;
         const V3 given = Lighting::arriving(lamp, s.point, l, path);
+        // Of many lamps in a hall few reach a place.
+        if (!N::any(there & (given.x + given.y + given.z > 0.0f))) break;
         if (wide > 0.0f) {
           F u, v;
           even(key, 1 + k + (scattered ? 512 : 0), (int)settings[SET_SAMPLE] * tries + one, u, v);
