@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +40,17 @@ def test_a_body_needs_room_where_it_is_not_where_its_plan_is(beside: float, room
 
 
 @pytest.mark.parametrize(
-    ("near", "rises", "room"), [(0.298, 0.0, True), (0.298, 0.02, False), (0.25, 0.0, True), (0.1, 0.03, True)]
+    ("near", "rises", "room"),
+    [
+        (0.298, 0.0, True),
+        (0.298, 0.02, False),
+        (0.25, 0.0, True),
+        (0.17, 0.05, False),
+        (0.1, 0.03, True),
+        # Nearer than 0.3041 m the body is not covered between two points.
+        (0.33, 0.0275, False),
+        (0.33, 0.024, True),
+    ],
 )
 def test_who_is_too_near_already_comes_no_nearer(near: float, rises: float, room: bool) -> None:
     """By a hundredth of the body where it is hardly too near; who is in the thick of it may go anywhere."""
@@ -81,3 +93,31 @@ def test_a_plan_is_not_flown_where_the_vehicle_has_no_room_beside_it(up: float, 
             return SimpleNamespace(points=lambda *_: np.concatenate([LEVEL[:8] - 0.1 * UP, LEVEL[8:] - 0.005 * UP]))
 
     assert (one._first_certified(0, Slow(), 0.0, 1.0, {}, np.inf) is not None) == flies
+
+
+def beside_under_a_ceiling(count: int, body: float = BODY) -> Any:
+    """Flights that hang 0.025 m above their set-points, the last of them, on a path 0.315 m below the ceiling."""
+    one = flight(limits=SimpleNamespace(jerk=np.full(count, 60.0)))
+    one._certifier, space = Certifier(), under_a_ceiling()
+    one._memories.of = lambda _: space
+    one.tracking_errors = TrackingErrors(count)
+    one.tracking_errors.lasting[-1] = 0.025 * UP
+    one.config = replace(one.config, body=body)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("share", "spare", "room"), [(1.0, 0.026, True), (1.0, 0.024, False), (0.7, 0.03, False), (0.7, 0.04, True)]
+)
+def test_what_the_spare_covers_needs_no_look_and_a_relaxed_plan_has_less_of_it(share: float, spare: float, room: bool) -> None:
+    """Of the spare a share is kept where a plan is relaxed; of the body, which is where it is, all."""
+    path = np.concatenate([LEVEL[:8] - 0.1 * UP, LEVEL[8:]])
+    assert beside_under_a_ceiling(1)._has_room_beside(0, path, share, spare) == room
+
+
+def test_room_is_asked_for_by_the_body_that_flies_and_by_its_own_errors() -> None:
+    path = np.concatenate([LEVEL[:8] - 0.1 * UP, LEVEL[8:]])
+    assert beside_under_a_ceiling(1, body=0.25)._has_room_beside(0, path, 1.0, 0.0)
+    two = beside_under_a_ceiling(2)
+    assert two._has_room_beside(0, path, 1.0, 0.0)
+    assert not two._has_room_beside(1, path, 1.0, 0.0)

@@ -13,6 +13,7 @@ import numpy as np
 
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.doubts import start_room, warn_of_doubts
 from airworthy.benchmarks.navigation.methods import (
     BODY,
     NavigationMethod,
@@ -457,6 +458,11 @@ class GoalFlight:
         check_ready(who)
         self.mission = _mission(config, vehicles, self.radius, scene)
         planner: Any = Alone(who.make) if who.alone else made(who.make) if who.own else who.make()
+        if not who.own:
+            away = self.mission.goal - self.mission.start
+            none = np.zeros(len(away), np.int64)
+            room = start_room(batch, self.mission.start, np.arctan2(away[:, 1], away[:, 0]), none)
+            warn_of_doubts(who.name, planner, self.mission, room)
         usual, settings = NavigationConfig(), planner.settings
         knows = who.privileged and settings is not None
         maps: Any = None

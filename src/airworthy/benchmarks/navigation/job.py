@@ -23,6 +23,7 @@ from airworthy.benchmarks.navigation.config import (
     scenario_names,
     vehicle_names_of,
 )
+from airworthy.benchmarks.navigation.doubts import warn_of_doubts_in_benchmark
 from airworthy.benchmarks.navigation.flight_records import Row, rows_of
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
@@ -254,6 +255,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
         method_specifiers = {item.name: specifier for specifier, item in flying.items()}
         outside = {item.name for item in flying.values() if item.identity.get("pilot") in EXTERNAL_KINDS}
         warn_of_kept([block for block in mine if block.pilot in outside], store, config.out)
+        warn_of_doubts_in_benchmark(flying.values(), _flights(config), config)
         interrupted = _fly_all(mine, method_specifiers, config, store, quiet, step)
         blocks = plan_of(store, config)
         done = done_of(blocks, store)

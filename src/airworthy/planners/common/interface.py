@@ -114,6 +114,16 @@ class Airframes:
 
 
 @dataclass(frozen=True, eq=False)
+class StartRoom:
+    """How near things are to where n flights begin; what is far is +inf."""
+
+    nearest: Array
+    """To the nearest surface [m], (n,)."""
+    unseen: Array
+    """To the nearest at their sides and behind them, where no camera looks at first [m], (n,)."""
+
+
+@dataclass(frozen=True, eq=False)
 class Mission:
     """What n flights have to do, and within which limits."""
 
@@ -305,7 +315,8 @@ class Planner(Protocol):
     flight has found no path, instead of having stopped elsewhere. And it may have `check_ready()`, which raises an
     `AirworthyError` where something is missing that it cannot fly without, such as weights: it is called before anything flies.
     One that looks at images itself has `maps_for(mission, scenes)`: it returns what is filled, by whole images, in the place of
-    maps; scenes are told to privileged planners only.
+    maps; scenes are told to privileged planners only. One that knows beforehand where it may fail has `doubts(mission, room)`,
+    which returns flights (n,) and why, a reason each: users are warned of them before anything flies.
     """
 
     @property

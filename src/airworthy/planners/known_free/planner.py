@@ -16,10 +16,11 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.depth_input import recorded_costs
-from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
+from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints, StartRoom
 from airworthy.planners.common.reference import evaluate_polynomial
 from airworthy.planners.known_free.candidates import StoppingCandidates, brakes, candidates, route_speeds, time_left
 from airworthy.planners.known_free.config import KnownFreeSettings, KnownFreeState
+from airworthy.planners.known_free.doubts import doubts_of
 from airworthy.planners.known_free.evading import Evasion, rays_around
 from airworthy.planners.known_free.heading import Headings, yaw_of
 from airworthy.planners.known_free.known_space import MET, UNSEEN, Certifier
@@ -96,6 +97,10 @@ class KnownFreePlanner:
     def settings(self) -> MapSettings:
         """The local maps that fill its memory."""
         return self.config.maps
+
+    def doubts(self, mission: Mission, room: StartRoom) -> list[tuple[ArrayBool, str]]:
+        """Return which flights may fail, and why, as `airworthy.planners.common.interface.Planner` says."""
+        return doubts_of(mission, room, self.config)
 
     @property
     def searching(self) -> ArrayBool:
