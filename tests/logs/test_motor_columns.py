@@ -26,6 +26,7 @@ from airworthy.logs import (
     read_log,
     write_log,
 )
+from airworthy.logs.motors import columns
 
 RATE, SECONDS = 250.0, 12.0
 PARTS = LogSegments((Span(0.0, SECONDS),), (Span(0.2, SECONDS - 0.2),), ())
@@ -35,6 +36,29 @@ QUAD = RotorGeometry(
     np.array([1.0, 1.0, -1.0, -1.0]),  # counter-clockwise from above
     np.full(4, 0.02),
 )
+
+
+def test_lags_are_those_of_one_step_after_the_other() -> None:
+    """Uneven steps, a gap of minutes, and a clock that goes back once: to rounding of sums over 300 lags."""
+    rng = np.random.default_rng(3)
+    time = np.cumsum(rng.exponential(0.02, 1000))
+    time[400:] += 200.0
+    time[700:] -= 0.05
+    command = rng.uniform(-0.2, 1.0, (1000, 4))
+    state, walked = np.repeat(command[:1], len(columns.LAGS), axis=0), []
+    for step, held in zip(np.diff(time), command, strict=False):
+        state = state + (1.0 - np.exp(-step / np.array(columns.LAGS)[:, None])) * (held - state)
+        walked.append(state)
+    found = columns._lagged(time, command)
+    np.testing.assert_allclose(found[1:], walked, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(found[0], np.repeat(command[:1], len(columns.LAGS), axis=0))
+
+
+def test_values_between_stamps() -> None:
+    time, values = np.array([0.0, 1.0, 3.0, 3.0]), np.arange(8.0).reshape(4, 2) ** 2
+    when = np.array([-1.0, 0.0, 0.25, 2.0, 2.999, 9.0])
+    wanted = np.stack([np.interp(when, time, column) for column in values.T], axis=1)
+    np.testing.assert_allclose(columns._at(time, values, when), wanted, rtol=1e-12)
 
 
 def hexa() -> RotorGeometry:

@@ -12,8 +12,10 @@ from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import Known, RotorResponse, Vehicle, vehicle
 from airworthy.vehicles.identification.fitting.parameters import AIR, FALL, Parameters, believed_parameters
 from airworthy.vehicles.identification.fitting.plants import VehicleFamily
+from airworthy.vehicles.identification.fitting.start import BLOCK, _score, start_values
 from airworthy.vehicles.identification.known import frame_vehicle
 from airworthy.vehicles.identification.prediction.plant import Plant, plant_of, stacked
+from airworthy.vehicles.identification.prediction.signals import FlightSignals, HeldCommand, Readings
 from airworthy.vehicles.record import UNCERTAIN
 from airworthy.vehicles.uncertainty import DRAGS, uncertain_values, with_values
 
@@ -76,6 +78,34 @@ def test_what_is_not_named_stays(base: str, names: tuple[str, ...]) -> None:
     mine = VehicleFamily(item, state).plants(values, height, ratio)
     each = [with_values(item, {name: float(value[k]) for name, value in values.items()}, state) for k in range(3)]
     assert_alike(mine, stacked([plant_of(one) for one in each]))
+
+
+@pytest.mark.parametrize("turning", [True, False])
+def test_cells_of_a_lag_are_those_of_each_dead_time(turning: bool) -> None:
+    """A row of the grid holds what each of its cells finds alone, whichever spans the bins lie in."""
+    rng, rate = np.random.default_rng(8), 500.0
+    time = np.arange(3000) / rate
+    command = np.repeat(rng.uniform(0.2, 0.9, (750, 4)), 4, axis=0)
+    gyro, force = (Readings(time, np.cumsum(rng.normal(size=(3000, 3)), axis=0) * size) for size in (0.1, 0.02))
+    held = HeldCommand(0.0, 1.0 / rate, command)
+    # The second span is too short for an increment.
+    spans = ((0.5, 2.6), (2.7, 2.76), (3.0, 5.8))
+    flight = FlightSignals("by hand", held, gyro, force, Readings(time, command), spans)
+    base = bent()
+    begun = start_values([flight, flight], base, 0.6, turning=turning, quick=True)
+    for lag, delay in (begun.cells[0], begun.cells[7], begun.cells[-1]):
+        alone = start_values([flight, flight], base, 0.6, turning=turning, cell=(lag, delay))
+        assert (alone.lag, alone.delay) == (lag, delay)
+        assert alone.score >= begun.score * (1.0 + (1e-12 if begun.score < 0.0 else -1e-12))
+        if (lag, delay) == begun.cells[0]:
+            for name in ("score", "thrust", "inertia", "center", "force_rms", "yaw"):
+                assert getattr(alone, name) == pytest.approx(getattr(begun, name), rel=1e-9), name
+
+
+def test_scores_are_the_logs_of_the_variances_of_blocks() -> None:
+    left = np.random.default_rng(9).normal(size=(3, 2 * BLOCK + 7))
+    wanted = [sum(math.log(np.mean(part**2)) for part in np.array_split(row, 2)) for row in left]
+    np.testing.assert_allclose(_score(left), wanted, rtol=1e-12)
 
 
 def test_rotors_that_differ_in_their_lags_are_refused_as_a_record_is() -> None:

@@ -9,7 +9,6 @@ from typing import Literal
 
 from tyro.conf import Positional
 
-from airworthy.benchmarks.validation.bench_page import write_bench_page
 from airworthy.cli.common import emit_json
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, refuse_unwritable
@@ -120,6 +119,8 @@ def run(config: BenchConfig) -> int:
         write_bench_fit(found, config.out)
     if config.report is not None:
         command = command_line("airworthy vehicles bench", config, leave_out=("json",), positional=("table",))
+        from airworthy.benchmarks.validation.bench_page import write_bench_page
+
         write_bench_page(config.report, found, levels_of(table), command)
     if config.json:
         emit_json(dataclasses.asdict(found))

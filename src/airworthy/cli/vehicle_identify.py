@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 from tyro.conf import Positional
 
-from airworthy.benchmarks.validation.identified import write_identification
 from airworthy.cli.common import emit_json, show_table
 from airworthy.cli.logs import read_options
 from airworthy.cli.vehicle_bench import PROPELLER_TABLE, SUPPLY
@@ -168,6 +167,8 @@ def run(config: IdentifyConfig) -> int:
     if config.report is not None:
         write_text(config.report / "identification.json", json_text(_plain(found.record())))
         command = command_line("airworthy vehicles identify", config, leave_out=("json",), positional=("logs",))
+        from airworthy.benchmarks.validation.identified import write_identification
+
         write_identification(config.report, found, logs, command, judges)
     if config.json:
         emit_json(_plain(found.record()))

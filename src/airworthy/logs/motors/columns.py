@@ -8,7 +8,7 @@ assignment is scored, and one is accepted where no other is nearly as good (spec
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Literal
 
 import numpy as np
@@ -22,6 +22,8 @@ __all__ = ["MotorOrder", "motor_order"]
 
 LAGS = (0.01, 0.02, 0.035, 0.05, 0.07, 0.1, 0.14)
 """Of motors, tried one after the other; the one that explains most is kept [s]. Small to large vehicles (ours)."""
+STRETCH = 300.0
+"""Lags after which sums of what commands add begin anew: exp(300) is far within what numbers hold."""
 INCREMENT = 0.1
 """Over which rates and motors are compared [s] (specification identify, 6.1)."""
 DECIDED = 0.5
@@ -178,18 +180,29 @@ def _increase(time: Array, values: Array, begin: Array) -> Array:
 
 
 def _at(time: Array, values: Array, when: Array) -> Array:
-    flat = values.reshape(len(time), -1)
-    return np.stack([np.interp(when, time, column) for column in flat.T], axis=1).reshape(len(when), *values.shape[1:])
+    """Values between stamps, linear; before the first and behind the last one these."""
+    index = np.clip(np.searchsorted(time, when, side="right") - 1, 0, len(time) - 2)
+    step = time[index + 1] - time[index]
+    share = np.clip((when - time[index]) / np.where(step > 0.0, step, 1.0), 0.0, 1.0)
+    share = share.reshape(-1, *[1] * (values.ndim - 1))
+    return np.asarray(values[index] * (1.0 - share) + values[index + 1] * share)
 
 
 def _lagged(time: Array, command: Array) -> Array:
-    """Commands through lags of first order, each held until the next, (n, lags, motors): exact for uneven steps."""
+    """Commands through lags of first order, each held until the next, (n, lags, motors): exact for uneven steps.
+
+    Over a stretch in which exp(t / lag) stays within what numbers hold, s(t) exp(t / lag) is a sum of what each command adds.
+    """
+    lags = np.array(LAGS)[:, None]
     state = np.repeat(command[:, None], len(LAGS), axis=1)
-    share = 1.0 - np.exp(-np.diff(time)[:, None, None] / np.array(LAGS)[:, None])
-    before, step = state[0], np.empty_like(state[0])
-    for now, held, part in zip(state[1:], command, share, strict=False):
-        np.multiply(part, np.subtract(held, before, out=step), out=step)
-        before = np.add(before, step, out=now)
+    begins = np.flatnonzero(np.diff(np.floor((time - time[0]) / (STRETCH * min(LAGS))))) + 1
+    for first, stop in pairwise([0, *begins.tolist(), len(time)]):
+        if first:
+            gone = np.exp(-(time[first] - time[first - 1]) / lags)
+            state[first] = command[first - 1] + (state[first - 1] - command[first - 1]) * gone
+        grown = np.exp((time[first:stop] - time[first])[:, None, None] / lags)
+        added = command[first : stop - 1, None] * np.diff(grown, axis=0)
+        state[first + 1 : stop] = (state[first] + np.cumsum(added, axis=0)) / grown[1:]
     return state
 
 

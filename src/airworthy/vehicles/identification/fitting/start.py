@@ -74,7 +74,9 @@ class _Bins:
 
     flight: FlightSignals
     edges: Array
-    """Both edges of each bin [s], (bins, 2)."""
+    """Of all bins, each once [s], (edges,)."""
+    begin: ArrayInt
+    """Edge at which each bin begins, the next one being its end, (bins,)."""
     force: Array
     """Mean specific force along z, (bins,)."""
     first: ArrayInt
@@ -117,17 +119,15 @@ def start_values(
     responses = _responses(lags, hover, square)
     every = [b.flight.command.states(responses) for b in bins]
     for i in range(len(lags)):
-        areas = [_areas(b.flight.command, states[i]) for b, states in zip(bins, every, strict=True)]
-        for j, delay in enumerate(delays):
-            one = _Cell(bins, areas, float(delay), geometry)
-            rms[i, j] = one.force_rms
-            score[i, j] = one.force_score + (one.turn_score if turning else 0.0)
+        row = _Cells(bins, [states[i] for states in every], delays, geometry, 2 if turning else 0)
+        rms[i] = row.force_rms
+        score[i] = row.force_score + (row.turn_score if turning else 0.0)
     order = np.argsort(score, axis=None)
     cells = tuple((float(lags[k // len(delays)]), float(delays[k % len(delays)])) for k in order)
     lag, delay = cells[0]
     best = responses[int(np.argmin(np.abs(lags - lag)))][None]
-    areas = [_areas(b.flight.command, b.flight.command.states(best)[0]) for b in bins]
-    return _finished(_Cell(bins, areas, delay, geometry), lag, delay, cells, _near(lags, rms.min(axis=1)), float(score.min()))
+    one = _Cells(bins, [b.flight.command.states(best)[0] for b in bins], np.array([delay]), geometry, 3)
+    return _finished(one, lag, delay, cells, _near(lags, rms.min(axis=1)), float(score.min()))
 
 
 def _near(lags: Array, rms: Array) -> tuple[float, float, float, float]:
@@ -146,52 +146,59 @@ class _Geometry:
 
         share = base.mass * base.gravity / base.rotor_count
         self.mass = base.mass
-        self.axes = np.array([rotor.axis for rotor in base.rotors])
-        arms = np.cross(np.array([r.position for r in base.rotors]) - np.array(base.center_of_mass), self.axes)
-        reaction = np.array([rotor.spin * torque_ratio(rotor, share) for rotor in base.rotors])[:, None] * self.axes
-        self.moments = arms + reaction
+        axes = np.array([rotor.axis for rotor in base.rotors])
+        arms = np.cross(np.array([r.position for r in base.rotors]) - np.array(base.center_of_mass), axes)
+        reaction = np.array([rotor.spin * torque_ratio(rotor, share) for rotor in base.rotors])[:, None] * axes
+        self.along = np.column_stack([axes[:, 2], arms + reaction])
+        """Of each rotor's newton: force along z, and moments about x, y, z, (rotors, 4)."""
         self.inertia_z = base.inertia[2]
 
 
-class _Cell:
-    """Regressions of one lag and dead time."""
+class _Cells:
+    """Regressions of one lag and several dead times.
 
-    def __init__(self, bins: Sequence[_Bins], areas: Sequence[tuple[Array, Array]], delay: float, geometry: _Geometry) -> None:
+    Args:
+        bins: Of each flight.
+        states: Of rotors of each flight that follow by that lag, at the lattice's edges, (n + 1, rotors).
+        delays: Dead times [s], (cells,).
+        geometry: Of the rotors.
+        axes: So many of x, y, z about which turns are looked at.
+    """
+
+    def __init__(self, bins: Sequence[_Bins], states: Sequence[Array], delays: Array, geometry: _Geometry, axes: int) -> None:
         self.geometry = geometry
-        self.bins = bins
-        means = [_means(b, area, delay) for b, area in zip(bins, areas, strict=True)]
-        up = geometry.axes[:, 2]
-        features = np.concatenate([np.stack([s @ up, q @ up], axis=1) for s, q in means])
-        wanted = geometry.mass * np.concatenate([b.force for b in bins])
-        self.thrust, left = _regressed(features, wanted)
-        self.force_rms = float(np.sqrt(np.mean(left**2))) / geometry.mass
+        means, grown = [], []
+        for b, state in zip(bins, states, strict=True):
+            at = _areas_at(b, _areas(b.flight.command, state, geometry.along[:, : 1 + axes]), delays)
+            up = at[..., 0]
+            means.append((up[:, b.begin + 1] - up[:, b.begin]) / BIN)
+            first = b.begin[b.first]
+            grown.append((at[:, first + INCREMENT] - at[:, first]) / (INCREMENT * BIN))
+        features, increments = np.concatenate(means, axis=1), np.concatenate(grown, axis=1)
+        self.thrust, left = _regressed(features, geometry.mass * np.concatenate([b.force for b in bins]))
+        self.force_rms = np.sqrt(np.mean(left**2, axis=-1)) / geometry.mass
         self.force_score = _score(left)
-        self.forces = [self.thrust[0] * s + self.thrust[1] * q for s, q in means]
+        by = self.thrust[:, None, :, None]
+        self.pushed = by[:, :, 0] * increments[:, :, 0] + by[:, :, 1] * increments[:, :, 1]
+        """Mean force along z and moments over increments, (cells, increments, 1 + axes)."""
         self.turn = np.concatenate([b.turn for b in bins])
 
-    def over_increments(self, values: Sequence[Array]) -> Array:
-        """Means over increments of what each bin has."""
-        return np.concatenate([_running(v, b.first) for v, b in zip(values, self.bins, strict=True)])
-
-    def regressors(self, axis: int) -> tuple[Array, Array]:
+    def regressors(self, axis: int) -> Array:
         """Return what turns about an axis, the moment, and what else may: total thrust (centre of mass) and a constant."""
-        moment = self.over_increments([f @ self.geometry.moments[:, axis] for f in self.forces])
-        total = self.over_increments([f @ self.geometry.axes[:, 2] for f in self.forces])
-        beside = np.stack([total, np.ones_like(total)], axis=1)
-        return moment, beside
+        moment, total = self.pushed[..., 1 + axis], self.pushed[..., 0]
+        return np.stack([moment, total, np.ones_like(total)], axis=-1)
 
     @property
-    def turn_score(self) -> float:
-        total = 0.0
+    def turn_score(self) -> Array:
+        total = np.zeros(len(self.thrust))
         for axis in (0, 1):
-            moment, beside = self.regressors(axis)
-            _, left = _regressed(np.column_stack([moment, beside]), self.turn[:, axis])
+            _, left = _regressed(self.regressors(axis), self.turn[:, axis])
             total += _score(left)
         return total
 
 
 def _finished(
-    cell: _Cell,
+    cell: _Cells,
     lag: float,
     delay: float,
     cells: tuple[tuple[float, float], ...],
@@ -200,19 +207,20 @@ def _finished(
 ) -> StartValues:
     direct, other, related, shift = [], [], [], []
     for axis in (0, 1):
-        moment, beside = cell.regressors(axis)
-        found, _ = _regressed(np.column_stack([moment, beside]), cell.turn[:, axis])
+        features = cell.regressors(axis)[0]
+        moment, beside = features[:, 0], features[:, 1:]
+        found, _ = _regressed(features, cell.turn[:, axis])
         direct.append(1.0 / found[0] if found[0] > 0.0 else float("nan"))
         shift.append(float(found[1] / found[0]) if found[0] > 0.0 else 0.0)
         a, b = (v - beside @ np.linalg.lstsq(beside, v, rcond=None)[0] for v in (moment, cell.turn[:, axis]))
         other.append(float(a @ b / max(b @ b, 1e-300)))
         related.append(float(a @ b / np.sqrt(max((a @ a) * (b @ b), 1e-300))))
-    moment, beside = cell.regressors(2)
-    about_z, _ = _regressed(np.column_stack([moment, beside[:, 1:]]), cell.turn[:, 2])
+    about_z, _ = _regressed(cell.regressors(2)[0][:, [0, 2]], cell.turn[:, 2])
+    thrust = cell.thrust[0]
     return StartValues(
         lag,
         delay,
-        (float(cell.thrust[0]), float(cell.thrust[1])),
+        (float(thrust[0]), float(thrust[1])),
         (float(direct[0]), float(direct[1])),
         (other[0], other[1]),
         (related[0], related[1]),
@@ -222,7 +230,7 @@ def _finished(
         near,
         cells,
         score,
-        cell.force_rms,
+        float(cell.force_rms[0]),
     )
 
 
@@ -230,19 +238,21 @@ def _finished(
 
 
 def _binned(flight: FlightSignals) -> _Bins:
-    edges, first, count = [np.zeros((0, 2))], [np.zeros(0, np.int64)], 0
+    edges: list[Array] = [np.zeros(0)]
+    begin, first = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    places = count = 0
     for start, stop in flight.spans:
         number = int((stop - start - 0.01) / BIN)
         if number <= INCREMENT:
             continue
-        line = start + 0.005 + BIN * np.arange(number + 1)
-        edges.append(np.stack([line[:-1], line[1:]], axis=1))
+        edges.append(np.asarray(start + 0.005 + BIN * np.arange(number + 1), np.float64))
+        begin.append(places + np.arange(number))
         first.append(count + np.arange(number - INCREMENT + 1))
-        count += number
-    pairs, begin = np.concatenate(edges), np.concatenate(first)
-    force = flight.force.mean(pairs.mean(axis=1), BIN)[:, 2] if count else np.zeros(0)
-    low, high = (flight.gyro.mean(at, 0.005) for at in (pairs[begin, 0], pairs[begin + INCREMENT - 1, 1]))
-    return _Bins(flight, pairs, force, begin, (high - low) / (INCREMENT * BIN))
+        places, count = places + number + 1, count + number
+    line, begins, firsts = np.concatenate(edges), np.concatenate(begin), np.concatenate(first)
+    force = flight.force.mean(0.5 * (line[begins] + line[begins + 1]), BIN)[:, 2] if count else np.zeros(0)
+    low, high = (flight.gyro.mean(line[begins[firsts] + later], 0.005) for later in (0, INCREMENT))
+    return _Bins(flight, line, begins, force, firsts, (high - low) / (INCREMENT * BIN))
 
 
 def _responses(lags: Array, hover: float, square: bool) -> Array:
@@ -251,49 +261,60 @@ def _responses(lags: Array, hover: float, square: bool) -> Array:
     return np.stack([a, b, a, b], axis=1)
 
 
-def _areas(command: HeldCommand, states: Array) -> tuple[Array, Array]:
-    """Integrals from the first command of s and s|s|, at the lattice's edges, (n + 1, rotors) each."""
-    zero = np.zeros((1, states.shape[1]))
+def _areas(command: HeldCommand, states: Array, along: Array) -> Array:
+    """Integrals from the first command of s and s|s|, summed over rotors, at the lattice's edges, (n + 1, 2, sums).
 
-    def area(values: Array) -> Array:
-        return np.concatenate([zero, np.cumsum(0.5 * command.period * (values[1:] + values[:-1]), axis=0)])
+    Args:
+        command: Whose lattice it is.
+        states: Of rotors, (n + 1, rotors).
+        along: By which each rotor counts in each sum, (rotors, sums).
+    """
+    values = np.concatenate([states @ along, (states * np.abs(states)) @ along], axis=1)
+    area = np.zeros_like(values)
+    np.cumsum(0.5 * command.period * (values[1:] + values[:-1]), axis=0, out=area[1:])
+    return area.reshape(len(area), 2, -1)
 
-    return area(states), area(states * np.abs(states))
 
-
-def _means(bins: _Bins, areas: tuple[Array, Array], delay: float) -> tuple[Array, Array]:
-    """Means over bins of s and s|s|, (bins, rotors) each."""
+def _areas_at(bins: _Bins, area: Array, delays: Array) -> Array:
+    """Integrals at the edges of bins, by dead times, (cells, edges, 2, sums)."""
     command = bins.flight.command
-    step = np.clip((bins.edges - delay - command.start) / command.period, 0.0, len(command.values) - 1e-9)
+    step = np.clip((bins.edges - delays[:, None] - command.start) / command.period, 0.0, len(command.values) - 1e-9)
     index = step.astype(np.int64)
-    part = (step - index)[..., None]
-    found = []
-    for area in areas:
-        at = area[index] * (1.0 - part) + area[index + 1] * part
-        found.append((at[:, 1] - at[:, 0]) / BIN)
-    return found[0], found[1]
-
-
-def _running(values: Array, first: ArrayInt) -> Array:
-    total = np.concatenate([[0.0], np.cumsum(values)])
-    return np.asarray((total[first + INCREMENT] - total[first]) / INCREMENT)
+    low, high = area[index], area[index + 1]
+    high -= low
+    high *= (step - index)[..., None, None]
+    high += low
+    return high
 
 
 def _regressed(features: Array, wanted: Array) -> tuple[Array, Array]:
-    """Least squares by normal equations, columns scaled; coefficients and what is left."""
-    scale = np.sqrt((features**2).mean(axis=0)) + 1e-300
-    scaled = features / scale
-    gram = scaled.T @ scaled
-    found = np.linalg.lstsq(gram, scaled.T @ wanted, rcond=1e-12)[0] / scale
-    return found, wanted - features @ found
+    """Least squares by normal equations, columns scaled; coefficients and what is left.
+
+    Args:
+        features: (..., n, k).
+        wanted: (n,).
+    """
+    scale = np.sqrt((features**2).mean(axis=-2)) + 1e-300
+    turned = np.swapaxes(features / scale[..., None, :], -1, -2)
+    found = np.linalg.pinv(turned @ np.swapaxes(turned, -1, -2), rcond=1e-12) @ (turned @ wanted)[..., None]
+    answer = found[..., 0] / scale
+    return answer, wanted - (features @ answer[..., None])[..., 0]
 
 
-def _score(left: Array) -> float:
-    """Sum over blocks of the log of their variance: one bad second counts once."""
-    count = max(len(left) // BLOCK, 1)
-    least, more = divmod(len(left), count)
+def _score(left: Array) -> Array:
+    """Sum over blocks of the log of their variance, (...): one bad second counts once.
+
+    Args:
+        left: (..., n).
+    """
+    number = left.shape[-1]
+    count = max(number // BLOCK, 1)
+    least, more = divmod(number, count)
     # As `np.array_split` cuts: the first ones are longer by one.
     square, ends = left**2, more * (least + 1)
-    parts = (square[:ends].reshape(more, least + 1), square[ends:].reshape(count - more, least))
-    means = np.concatenate([part.mean(axis=1) for part in parts if part.size])
-    return float(sum(np.log(means + 1e-300).tolist()))
+    parts = (square[..., :ends], more, least + 1), (square[..., ends:], count - more, least)
+    total = np.zeros(left.shape[:-1])
+    for part, blocks, length in parts:
+        if blocks and length:
+            total += np.log(part.reshape(*left.shape[:-1], blocks, length).mean(axis=-1) + 1e-300).sum(axis=-1)
+    return total
