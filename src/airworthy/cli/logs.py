@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from tyro.conf import Positional
 
-from airworthy.bridges.loop.latency import abort_rows, kept_times, latency_rows, latency_text
 from airworthy.bridges.replay.job import LogRenderConfig, render_log
 from airworthy.cli.common import Subcommands, emit_json, gathered, interrupted, run_subcommand, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError
@@ -440,6 +439,8 @@ def _convert(config: ConvertLogConfig) -> int:
 
 
 def _latency(config: LatencyLogConfig) -> int:
+    from airworthy.bridges.loop.latency import abort_rows, kept_times, latency_rows, latency_text
+
     kept = kept_times(config.log)
     rows = {name: latency_rows(times) for name, times in kept.frames.items()}
     if config.json:

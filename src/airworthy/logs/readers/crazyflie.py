@@ -115,16 +115,19 @@ def _header(cursor: ByteCursor) -> tuple[int, dict[int, _EventType]]:
 
 def _records(cursor: ByteCursor, types: dict[int, _EventType], draft: LogDraft, whole: bool) -> None:
     """Sort records by their type; what comes after the first that cannot be is lost, and told."""
-    while cursor.left >= 2:
-        at = cursor.at
-        event = types.get(int.from_bytes(cursor.data[at : at + 2], "little"))
-        if event is None or cursor.left < event.row.itemsize:
+    # Written out over plain numbers: a log has a hundred thousand records and more.
+    known = {number: (event.offsets, event.row.itemsize) for number, event in types.items()}
+    data, at, stop = cursor.data, cursor.at, cursor.stop
+    while stop - at >= 2:
+        offsets, size = known.get(data[at] | data[at + 1] << 8, (None, 0))
+        if offsets is None or stop - at < size:
             break
         # A file that was not closed ends in zeros, which would be records of type 0 at time 0.
-        if not whole and event.offsets and not any(cursor.data[at : at + event.row.itemsize]):
+        if not whole and offsets and not any(data[at : at + size]):
             break
-        event.offsets.append(at)
-        cursor.at += event.row.itemsize
+        offsets.append(at)
+        at += size
+    cursor.at = at
     # Without a checksum that fits, its four bytes may be the last ones.
     if cursor.left and not (not whole and cursor.left == 4):
         draft.note(f"{cursor.left} bytes from byte {cursor.at} on are no records and were left out.")
