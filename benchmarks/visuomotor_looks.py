@@ -3,11 +3,11 @@
     python benchmarks/visuomotor_looks.py --out runs/looks                     nine policies; two hours of a core
     python benchmarks/visuomotor_looks.py --kinds before after --seeds 0
 
-Kinds, by one recipe: `before` learns in drawn halls as they are drawn, `after` in the same halls, each in a look of its own
-(`other_look:mid_gate:3@1`), `hall` in the hall of splats alone. Each policy then flies drawn halls that it has never seen, the
-same in other looks, which it has never seen either, the hall of splats, and the hall with captured statues (from the reference
-data, so that AIRWORTHY_DATA has to be set; else it is skipped, which is said). Every flight has a start and a drone of its
-own; blindfold flights are the control (`--conditions baseline` leaves them for later).
+Kinds: `before` learns in drawn halls as they are drawn, `after`, by the same recipe, in the same halls, each in a look of its
+own (`other_look:mid_gate:3@1`); `hall`, the reverse, in the hall of splats alone. Each policy then flies drawn halls that it
+has never seen, the same in other looks, never seen either, the hall of splats, and the hall with captured statues (from the
+reference data, so that AIRWORTHY_DATA has to be set; else it is skipped, which is said). Every flight has a start and a drone
+of its own, the same of all policies; blindfold flights are the control (`--conditions baseline` leaves them out).
 
 What is printed: of each policy flights that succeeded, and the mean error of all its flights; of each kind all seeds together,
 with Wilson's interval, and the mean of the seeds with Student's interval. Flights of one policy are not independent of each
@@ -40,12 +40,29 @@ from airworthy.learning.visuomotor.config import JUDGED_SEED, place_names
 from airworthy.tasks.outcomes import SUCCESSES
 from benchmarks import hardware
 
-KINDS = {"before": "mid_gate:0-39@1", "after": "other_look:mid_gate:0-39@1", "hall": "hall"}
-"""Where policies learn."""
 COURSE = "sigmoid"
 CONDITIONS = ("baseline", "blindfold")
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Where policies learn, and by which recipe."""
+
+    scene: str
+    rounds: int
+    flights: int
+    """Of a round."""
+    minutes: float
+    """Which say how many pairs the expert makes."""
+
+
+KINDS = {
+    "before": Kind("mid_gate:0-39@1", rounds=4, flights=32, minutes=8.0),
+    "after": Kind("other_look:mid_gate:0-39@1", rounds=4, flights=32, minutes=8.0),
+    "hall": Kind("hall", rounds=5, flights=16, minutes=10.0),
+}
 
 
 @dataclass(frozen=True)
@@ -70,9 +87,17 @@ COLUMNS = {
 # ---- Learning and judging ----------------------------------------------------------------------------------------------------
 
 
-def recipe(kind: str, seed: int, rounds: int, flights: int, minutes: float) -> VisuomotorOptions:
-    """Return what is learnt; but for the places, the same of all kinds."""
-    return VisuomotorOptions(scene=(KINDS[kind],), course=(COURSE,), seed=seed, rounds=rounds, flights=flights, minutes=minutes)
+def recipe(kind: str, seed: int) -> VisuomotorOptions:
+    """Return what is learnt."""
+    made = KINDS[kind]
+    return VisuomotorOptions(
+        scene=(made.scene,),
+        course=(COURSE,),
+        seed=seed,
+        rounds=made.rounds,
+        flights=made.flights,
+        minutes=made.minutes,
+    )
 
 
 def judged(policy: Path, column: Column, conditions: Sequence[str], out: Path) -> list[Row]:
@@ -205,9 +230,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--columns", nargs="+", choices=tuple(COLUMNS), default=list(COLUMNS), help="where they are judged")
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--flights", type=int, default=32, help="of a round")
-    parser.add_argument("--minutes", type=float, default=8.0, help="which say how many pairs the expert makes")
     parser.add_argument("--threads", type=int, default=0, help="of the CPU; 0: two cores and all their threads")
     parser.add_argument("--out", type=Path, default=Path("runs/looks"))
     given = parser.parse_args(argv)
@@ -225,8 +247,7 @@ def main(argv: list[str] | None = None) -> int:
         if kind not in given.kinds:
             continue
         folder = given.out / f"{kind}_{seed}"
-        options = recipe(kind, seed, given.rounds, given.flights, given.minutes)
-        figures = train_visuomotor(folder, options, shortest, threads=given.threads, quiet=True).figures
+        figures = train_visuomotor(folder, recipe(kind, seed), shortest, threads=given.threads, quiet=True).figures
         alone = ", ".join(f"{step['alone']:.0f}" for step in figures["steps"] if step.get("flights"))
         print(
             f"{folder.name}: {figures['pairs']:,} pairs, {figures['training_cpu_s']:.0f} processor seconds; {alone} of new"
