@@ -9,10 +9,11 @@ has never seen, the same in other looks, never seen either, the hall of splats, 
 reference data, so that AIRWORTHY_DATA has to be set; else it is skipped, which is said). Every flight has a start and a drone
 of its own, the same of all policies; blindfold flights are the control (`--conditions baseline` leaves them out).
 
-What is printed: of each policy flights that succeeded, and the mean error of all its flights; of each kind all seeds together,
-with Wilson's interval, and the mean of the seeds with Student's interval. Flights of one policy are not independent of each
-other: Wilson's interval is of these policies, Student's, over seeds, of what is learnt in this way. Every folder stays, and
-what is in it is not made again: a stopped benchmark goes on.
+What is printed: of each policy flights that succeeded, those among them that touched something on their way, and the mean
+error of all its flights; of each kind all seeds together, with Wilson's interval, and the mean of the seeds with Student's
+interval. Flights of one policy are not independent of each other: Wilson's interval is of these policies, Student's, over
+seeds, of what is learnt in this way, in these halls. Every folder stays, and what is in it is not made again: a stopped
+benchmark goes on.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from airworthy.core.files import data_dir
 from airworthy.evaluation.statistics import Estimate, wilson_interval
 from airworthy.learning.visuomotor import VisuomotorOptions, VisuomotorProtocol, train_visuomotor
 from airworthy.learning.visuomotor.config import JUDGED_SEED, place_names
+from airworthy.learning.visuomotor.judging import CLEAN
 from airworthy.tasks.outcomes import SUCCESSES
 from benchmarks import hardware
 
@@ -160,7 +162,9 @@ def policy_cell(rows: Sequence[Row]) -> str:
     """Return one policy in one column, as text: with eyes, and, where that was flown, blindfold."""
     good, count = successes(rows, CONDITIONS[0])
     blind, of = successes(rows, CONDITIONS[1])
-    return f"{good} of {count}, {_number(mean_error(rows))} cm" + (f"; blind {blind} of {of}" if of else "")
+    touched = good - sum(row["condition"] == CONDITIONS[0] and row["outcome"] == CLEAN for row in rows)
+    text = f"{good} of {count}" + (f" ({touched} touched)" if touched else "")
+    return f"{text}, {_number(mean_error(rows))} cm" + (f"; blind {blind} of {of}" if of else "")
 
 
 def kind_cell(policies: Sequence[Sequence[Row]]) -> str:

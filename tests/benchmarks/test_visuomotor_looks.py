@@ -55,6 +55,8 @@ def test_an_interval_over_seeds_is_students() -> None:
 
 def test_flights_that_touched_count_and_errors_are_of_those_with_eyes() -> None:
     assert policy_cell(flights(3, 1, 0.05, 2)) == "3 of 4, 5.0 cm; blind 2 of 4"
+    touched = [{**row, "outcome": "success_recovered"} for row in flights(2, 0, 0.05)[:2]]
+    assert policy_cell(touched + flights(1, 0, 0.05)[:1]) == "3 of 3 (2 touched), 5.0 cm"
     assert policy_cell(flights(0, 2, math.nan)[:2]) == "0 of 2, ? cm"
 
 
