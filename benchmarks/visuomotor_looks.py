@@ -5,9 +5,10 @@
 
 Kinds: `before` learns in drawn halls as they are drawn, `after`, by the same recipe, in the same halls, each in a look of its
 own (`other_look:mid_gate:3@1`); `hall`, the reverse, in the hall of splats alone. Each policy then flies drawn halls that it
-has never seen, the same in other looks, never seen either, the hall of splats, and the hall with captured statues (from the
-reference data, so that AIRWORTHY_DATA has to be set; else it is skipped, which is said). Every flight has a start and a drone
-of its own, the same of all policies; blindfold flights are the control (`--conditions baseline` leaves them out).
+has never seen, the same in other looks, never seen either, the hall of splats, and the hall with captured statues, once with
+impacts and once without (from the reference data, so that AIRWORTHY_DATA has to be set; else it is skipped, which is said).
+Every flight has a start and a drone of its own, the same of all policies; blindfold flights are the control (`--conditions
+baseline` leaves them out).
 
 What is printed: of each policy flights that succeeded, those among them that touched something on their way, and the mean
 error of all its flights; of each kind all seeds together, with Wilson's interval, and the mean of the seeds with Student's
@@ -26,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import stdtrit
@@ -76,6 +77,8 @@ class Column:
     flights: int
     """In each place."""
     needs_data: bool = False
+    contact: Literal["respond", "none"] = "respond"
+    """At an impact: the vehicle rebounds, or flies on through it, so that sight alone is judged."""
 
 
 COLUMNS = {
@@ -83,6 +86,8 @@ COLUMNS = {
     "looks": Column("in other looks", "other_look:mid_gate:0-19@900", 1),
     "hall": Column("`hall`", "hall", 20),
     "statues": Column("`hall_statues`", "hall_statues", 20, needs_data=True),
+    # The course leaves carl 0.06 m beside a statue.
+    "through": Column("`hall_statues`, through things", "hall_statues", 20, needs_data=True, contact="none"),
 }
 
 
@@ -122,6 +127,7 @@ def judged(policy: Path, column: Column, conditions: Sequence[str], out: Path) -
             family=("rigid",),
             # Of each place its own, else all places would see the same starts and drones.
             seed=JUDGED_SEED + number,
+            contact=column.contact,
             out=out / condition / f"place_{number:02d}",
             report=False,
         )
