@@ -215,3 +215,38 @@ def test_a_pane_mirrors_lets_pass_and_tints_in_every_quality() -> None:
     white = SceneBatch(replace(batch.scenes[0], lights=(), sky=WHITE, instances=parts[1:2]))
     found = shade(white, ray, [[0.1, 0.2, 2.0]], turn, [0], ShadingOptions(sun_disc=False))[0, 0, 0]
     np.testing.assert_allclose(found, mirrored + once, rtol=2e-4)
+
+
+def test_edges_are_found_in_the_dark_as_by_day() -> None:
+    """The same place a thousand times darker, as at night, has the samples that it has by day."""
+    item = SCENES["metals"]()
+    table, pose = RayTable(*item.view.rays(40, 30)), (item.view.position[None], item.view.attitude[None])
+    few = ShadingOptions(samples=2, contrast=0.1)
+    day, night = 0.02, 2e-5
+    found = []
+    for light in (day, night):
+        scene = replace(
+            item.scene,
+            lights=tuple(replace(one, irradiance=one.irradiance * light) for one in item.scene.lights if isinstance(one, Sun)),
+            sky=Sky(
+                *(tuple(light * c for c in color) for color in (item.scene.sky.zenith, item.scene.sky.horizon, (0.0,) * 3))
+            ),
+        )
+        batch = SceneBatch(scene)
+        sampled = shade(batch, table, *pose, options=few)
+        plain = shade(batch, table, *pose, options=replace(few, samples=1))
+        found.append((np.abs(sampled - plain) > 0.0).any(axis=-1).mean())
+    assert found[0] > 0.02
+    assert found[1] == pytest.approx(found[0], abs=0.01)
+
+
+def test_a_gain_moves_the_white_up_to_which_edges_are_looked_for() -> None:
+    image = np.zeros((2, 3, 4, 3), np.float32)
+    image[:, :, 2:] = 0.0625
+    assert shading.edges(image, 0.3, (1.0, 4.0)).any(axis=(1, 2)).tolist() == [False, True]
+
+
+def test_edges_of_a_night_are_looked_for_as_a_camera_shows_it_and_those_of_a_day_as_they_are() -> None:
+    gain = shading.edge_gain([1.0, 0.18, 0.03, 0.005, 1e-4])
+    assert gain.tolist() == pytest.approx([1.0, 1.0, 1.0, 36.0, 1800.0])
+    assert shading.edge_gain([0.0])[0] > 1e6

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayLike, NDArray
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_warp, shared_source
 from airworthy.core.random import Stream
@@ -25,6 +25,7 @@ from airworthy.geometry.cast import camera_rows, sensor_environments
 from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.geometry.placement import unit_quaternions
 from airworthy.geometry.query_arguments import Repeated, striped
+from airworthy.optics.exposure import metered
 from airworthy.optics.lenses import SUPERSAMPLES, pixel_angle, spreads, supersampled
 from airworthy.rendering import water
 from airworthy.rendering.gloss import GLOSS_COLUMNS, GLOSS_NUMBERS, spread_gloss
@@ -106,6 +107,9 @@ RAYS_MAX = 256
 """Of one kind and sample."""
 GLOSS_ROUGHNESS = 0.65
 """Rougher surfaces mirror what was baked; a sixteenth below, all of their gloss is traced."""
+EDGE_DARK, EDGE_GREY = 0.03, 0.18
+"""Mean brightness below which edges are looked for in a brightened image, at night, as by a camera, to the second. Ours:
+by day the darkest of our places, a wood, has the first, and more edges there would cost more than they show."""
 CAMERA_STRIDE = 12
 HOLES_MAX = 8
 """Cut-out surfaces that a ray looks through before it stops at the next."""
@@ -318,7 +322,8 @@ class ShadingOptions:
     """Rays per pixel for colours: 1, 2, 4 or 8."""
     contrast: float = 0.0
     """Above 0, one ray through each pixel's middle comes first, and samples only where neighbours differ by more: in the square
-    root of their brightness, where 1 is white. 0: samples everywhere."""
+    root of their brightness, where 1 is white, or, at night, what a camera would show as white. 0: samples
+    everywhere."""
     sun_disc: bool = True
     """Draw the sun."""
     texture_scale: float = 1.0
@@ -812,22 +817,31 @@ def _where_needed(
         return found
     if glossed is not None:
         spread_gloss(glossed, found["rgb"])
-    chosen = chosen_rays(edges(found["rgb"], options.contrast), table)
+    # At night what a camera shows as white is far below 1: it would have no edges.
+    chosen = chosen_rays(edges(found["rgb"], options.contrast, edge_gain(metered(found["rgb"]))), table)
     if chosen is not None:
         for index, one in enumerate(supersampled(table, options.samples)):
             launch(batch, one, cameras, ("rgb",), options, None, index + 1, chosen, found["rgb"], glossed)
     return found
 
 
-def edges(radiance: ArrayF32, contrast: float) -> ArrayBool:
+def edge_gain(mean: ArrayLike) -> Array:
+    """Return the gain with which edges are looked for in images of a mean brightness (c,): 1 by day, at night a camera's."""
+    mean = np.maximum(np.asarray(mean, np.float64), 1e-9)
+    return np.asarray(np.minimum(np.maximum((EDGE_DARK / mean) ** 2, 1.0), np.maximum(EDGE_GREY / mean, 1.0)))
+
+
+def edges(radiance: ArrayF32, contrast: float, gain: ArrayLike = 1.0) -> ArrayBool:
     """Return which pixels (c, H, W) differ from one of their four neighbours.
 
     Args:
         radiance: Linear, (c, H, W, 3).
         contrast: Between square roots of brightness, clipped at 1.
+        gain: On the brightness, (c,) or one number, such as a camera's exposure.
     """
     # Plain sums of single products, in one order: the same bits on every machine.
     level = radiance[..., 0] * np.float32(0.25) + radiance[..., 1] * np.float32(0.5) + radiance[..., 2] * np.float32(0.25)
+    level = level * np.asarray(gain, np.float32).reshape(-1, 1, 1)
     level = np.sqrt(np.clip(level, np.float32(0.0), np.float32(1.0)))
     found = np.zeros(level.shape, bool)
     across = np.abs(level[:, :, 1:] - level[:, :, :-1]) > contrast

@@ -253,8 +253,8 @@ class RenderSceneConfig(_Named):
     dress: bool = True
     """In rgb, let a place wear what it has beside its bare shapes: grown trees in the forests of the benchmark."""
     exposure: str = ""
-    """Of rgb: an EV at ISO 100 (15: linear values as they are), or auto, as cameras have it; without it, auto under another
-    sky, else 15."""
+    """Of rgb: an EV at ISO 100 (15: linear values as they are), or auto, as cameras have it; without it, auto under a sky by
+    daylight, else 15."""
 
 
 @dataclass(frozen=True)
@@ -551,7 +551,7 @@ def _render(config: RenderSceneConfig) -> int:
         # Another sky that is asked for brings air of its own.
         white = any(weather_named(name).snow.cover for name in config.sky)
         scene = dressed(scene, "winter" if white else "summer", sky="" if config.sky else "noon")
-    exposure = None if wears and not config.exposure else _exposure(config)
+    exposure = None if wears and not config.exposure else _exposure(config, scene.sky.model == "daylight")
     still = _still(config)
     quality = PictureLight.quality if still else config.quality
     light = PictureLight(quality, config.samples, config.bake, exposure, still)
@@ -575,9 +575,9 @@ def _still(config: RenderSceneConfig) -> Any:
     return StillOptions(config.samples or StillOptions.samples, config.seed, quiet=False)
 
 
-def _exposure(config: RenderSceneConfig) -> float | None:
-    """Return the EV that is asked for, or None for an automatic one."""
-    text = config.exposure or ("auto" if config.sky else "15")
+def _exposure(config: RenderSceneConfig, daylight: bool) -> float | None:
+    """Return the EV that is asked for, or None for an automatic one, which is also what places by daylight get."""
+    text = config.exposure or ("auto" if config.sky or daylight else "15")
     if text == "auto":
         return None
     try:
