@@ -30,17 +30,25 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from PIL import Image
 from scipy.special import stdtrit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.benchmarks.tracking import EvaluateConfig, evaluate
+from airworthy.core.arrays import ArrayU8
 from airworthy.core.files import data_dir
 from airworthy.evaluation.statistics import Estimate, wilson_interval
+from airworthy.geometry import RayTable
 from airworthy.learning.visuomotor import VisuomotorOptions, VisuomotorProtocol, train_visuomotor
 from airworthy.learning.visuomotor.config import JUDGED_SEED, place_names
 from airworthy.learning.visuomotor.judging import CLEAN
+from airworthy.optics.tone import to_8bit
+from airworthy.rendering import render
+from airworthy.scenes import SceneBatch, look_at, scene
+from airworthy.scenes.viewpoints import Viewpoint
 from airworthy.tasks.outcomes import SUCCESSES
+from airworthy.trajectories import course
 from benchmarks import hardware
 
 COURSE = "sigmoid"
@@ -233,6 +241,28 @@ def table(found: Mapping[tuple[str, int], Mapping[str, Sequence[Row]]], columns:
     return "\n".join(lines)
 
 
+# ---- What it looks like ------------------------------------------------------------------------------------------------------
+
+
+def seen_at(place: str, share: float, side: int = 160) -> ArrayU8:
+    """Return what is seen along the heading of the course, behind a share of its time, (side, side, 3) of 8 bits."""
+    path = course(COURSE).trajectory()
+    at = path.sample(np.array([share * path.duration]))
+    position, yaw = at.position[0], float(at.yaw[0])
+    ahead = position + np.array([math.cos(yaw), math.sin(yaw), -0.05])
+    eye = Viewpoint(position, look_at(position, ahead), 1.2)
+    rays = RayTable(*eye.rays(side, side), axis=(0.0, 0.0, 1.0))
+    return to_8bit(render(SceneBatch(scene(place)), rays, position[None], eye.attitude[None], channels=("rgb",))["rgb"])[0]
+
+
+def draw_sheet(file: Path, across: int = 8) -> None:
+    """Draw halls as they are drawn, the same in other looks, and the halls of splats, a row each."""
+    rows = [[(place, 0.15) for place in place_names((KINDS[kind].scene,))[:across]] for kind in ("before", "after")]
+    rows.append(list(product(("hall", "hall_statues"), np.linspace(0.05, 0.75, across // 2).tolist())))
+    pictures = [np.concatenate([seen_at(place, share) for place, share in row], axis=1) for row in rows]
+    Image.fromarray(np.concatenate(pictures)).save(file, quality=85)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Train, judge and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -240,9 +270,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--columns", nargs="+", choices=tuple(COLUMNS), default=list(COLUMNS), help="where they are judged")
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
+    parser.add_argument("--sheet", type=Path, help="where to draw what is seen in these places, instead")
     parser.add_argument("--threads", type=int, default=0, help="of the CPU; 0: two cores and all their threads")
     parser.add_argument("--out", type=Path, default=Path("runs/looks"))
     given = parser.parse_args(argv)
+    if given.sheet is not None:
+        draw_sheet(given.sheet)
+        return 0
     print(json.dumps(hardware.describe(hardware.use_cores(given.threads or 2))))
     columns = [name for name in given.columns if data_dir() is not None or not COLUMNS[name].needs_data]
     for name in given.columns:
