@@ -187,10 +187,10 @@ def kind_cell(policies: Sequence[Sequence[Row]]) -> str:
     good, count = (sum(part) for part in zip(*counts, strict=True))
     rate = wilson_interval(good, count)
     text = f"{good} of {count} ({100.0 * rate.low:.0f} to {100.0 * rate.high:.0f} %)"
-    shares = over_seeds([100.0 * part / whole for part, whole in counts])
-    # A share lies between none and all.
-    text += f"; seeds {_interval(Estimate(shares.value, max(shares.low, 0.0), min(shares.high, 100.0)), '%', 0)}"
-    return f"{text}; {_interval(over_seeds([mean_error(rows) for rows in policies]), 'cm', 1)}"
+    shares, errors = over_seeds([100.0 * part / whole for part, whole in counts]), over_seeds(list(map(mean_error, policies)))
+    return (
+        f"{text}; seeds {_interval(_within(shares, 0.0, 100.0), '%', 0)}; {_interval(_within(errors, 0.0, math.inf), 'cm', 1)}"
+    )
 
 
 def difference_cell(one: Sequence[Sequence[Row]], other: Sequence[Sequence[Row]]) -> str:
@@ -199,7 +199,13 @@ def difference_cell(one: Sequence[Sequence[Row]], other: Sequence[Sequence[Row]]
     rates = [[100.0 * np.divide(*successes(rows, CONDITIONS[0])) for rows in pair] for pair in both]
     gained = over_seeds([float(after - before) for before, after in rates])
     nearer = over_seeds([mean_error(after) - mean_error(before) for before, after in both])
-    return f"{_interval(gained, 'points', 0)}; {_interval(nearer, 'cm', 1)}"
+    return f"{_interval(_within(gained, -100.0, 100.0), 'points', 0)}; {_interval(nearer, 'cm', 1)}"
+
+
+def _within(value: Estimate, least: float, most: float) -> Estimate:
+    """Return an interval of what lies between two bounds; NaN stays."""
+    low, high = np.clip((value.low, value.high), least, most).tolist()
+    return Estimate(value.value, low, high)
 
 
 def _interval(value: Estimate, unit: str, digits: int) -> str:
