@@ -107,6 +107,7 @@ def folder_of(place: Path, pilots: tuple[str, ...], config: dict[str, Any] | Non
     place.mkdir(parents=True)
     manifest = read_manifest(RESULTS / "navigation")
     manifest["identity"]["config"] |= config or {}
+    manifest["pilots"] = {name: manifest["pilots"][name] for name in pilots}
     manifest |= {"digest": digest_of(manifest["identity"]), **notes}
     write_json(place / "benchmark.json", manifest)
     rows = [row for row in read_rows(RESULTS / "navigation") if row["pilot"] in pilots and row["configuration"] <= 2]
@@ -122,7 +123,13 @@ def test_folders_beside_each_other_are_one_league(tmp_path: Path) -> None:
     assert [entry.pilots for entry in league.entries] == [("ego",), ("fast",)]
     again = sum(row["pilot"] == "ego" for row in read_rows(one))
     assert again > 0
-    assert left_out == [f"b: {again:,} flights that a folder before it holds, too."]
+    absent, both = 2520 - again, 5040 - len(read_rows(two))
+    asked = "flights that benchmark.json asks for, which have no row"
+    assert left_out == [
+        f"a: {absent:,} of the 2,520 {asked} (ego).",
+        f"b: {again:,} flights that a folder before it holds, too.",
+        f"b: {both:,} of the 5,040 {asked} (fast, ego).",
+    ]
     assert len(league.rows) == len(read_rows(two))
 
 
@@ -133,7 +140,8 @@ def test_what_may_not_stand_beside_the_rest_is_told(tmp_path: Path) -> None:
     )
     knows = folder_of(tmp_path / "c", ("pgo",), division={"division": "open", "because": ["pilot 'pgo' knows the whole place"]})
     other = folder_of(tmp_path / "d", ("fast",), {"seed": 7})
-    (league,), left_out = leagues_of([fair, noisy, knows, other])
+    (league,), told = leagues_of([fair, noisy, knows, other])
+    left_out = [line for line in told if "no row" not in line]
     assert league.pilots == ["ego"]
     assert [line.partition(":")[0] for line in left_out] == ["b", "c", "d"]
     assert "--perturb differs" in left_out[0]
@@ -180,7 +188,13 @@ def test_the_command_writes_the_page_and_says_what_is_wrong(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize(
-    ("kept", "says"), [(lambda rows: [*rows, rows[0]], "more than once"), (lambda rows: [], "hold no flights")]
+    ("kept", "says"),
+    [
+        (lambda rows: [*rows, rows[0]], "row 2520 is the flight of row 0 once more"),
+        (lambda rows: [], "2,520 of the 2,520 flights"),
+        (lambda rows: [*rows[1:], {**rows[0], "repeat": 1}], "row 2519 is of a flight that benchmark.json does not ask for"),
+        (lambda rows: [{**rows[0], "pilot": "nobody"}], "row 0 is of a flight that benchmark.json does not ask for"),
+    ],
 )
 def test_flights_twice_and_none_at_all_are_told(tmp_path: Path, kept: Any, says: str) -> None:
     folder = tmp_path / "some"
@@ -189,3 +203,21 @@ def test_flights_twice_and_none_at_all_are_told(tmp_path: Path, kept: Any, says:
     (folder / "results.parquet").write_bytes(parquet_bytes(kept(rows), {"digest": read_manifest(folder)["digest"]}))
     with pytest.raises(AirworthyError, match=says):
         leagues_of([folder])
+
+
+def test_flights_without_a_row_are_counted_on_the_page(tmp_path: Path) -> None:
+    folder = tmp_path / "some"
+    shutil.copytree(RESULTS / "known_free", folder)
+    (folder / "results.parquet").write_bytes(parquet_bytes(read_rows(folder)[:2000], {}))
+    found = write_arena([folder], tmp_path / "arena.html")
+    (line,) = found.left_out
+    assert line == "some: 520 of the 2,520 flights that benchmark.json asks for, which have no row (known_free)."
+    assert line in (tmp_path / "arena.html").read_text(encoding="utf-8")
+
+
+def test_a_page_in_no_folder_is_told_how_to_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "arena", str(RESULTS / "known_free")]) == 2
+    assert "'docs/results/arena.html' lies in no folder that is here: name another with --out" in capsys.readouterr().err

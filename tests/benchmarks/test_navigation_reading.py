@@ -63,6 +63,16 @@ def half(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def flipped(folder: Path) -> None:
+    """One bit of the last byte of a column of numbers, which the format itself does not notice."""
+    path = folder / store.RESULTS_FILE
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    (chunk,) = [item for item in map(group.column, range(group.num_columns)) if item.path_in_schema == "speed_max_m_s"]
+    data = bytearray(path.read_bytes())
+    data[(chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size - 1] ^= 1
+    path.write_bytes(data)
+
+
 TABLES: dict[str, tuple[Damage, str]] = {
     "half": (half, "no table of flights, or damaged"),
     "empty": (lambda f: (f / store.RESULTS_FILE).write_bytes(b""), "no table of flights, or damaged"),
@@ -76,6 +86,12 @@ TABLES: dict[str, tuple[Damage, str]] = {
     "no such layout": (column("configuration", 99, pa.int64()), "row 0 tells of no flight"),
     "success of a collision": (column("success", 1, pa.int64()), "row 0 tells of no flight"),
     "repeat below 0": (column("repeat", -5, pa.int64()), "row 0 tells of no flight"),
+    "no such vehicle": (column("vehicle", "real_99", pa.string()), "row 0 is of the vehicle 'real_99', which is none"),
+    "no time": (column("time_s", float("nan"), pa.float64()), "row 0 has time_s nan, where a flight that ended as"),
+    "time below 0": (column("time_s", -1.0, pa.float64()), "row 0 has time_s -1.0"),
+    "endless thrust": (column("twr", float("inf"), pa.float64()), "row 0 has twr inf"),
+    "a flight twice": (column("configuration", 1, pa.int64()), "row 1 is the flight of row 0 once more"),
+    "a flipped bit": (flipped, "no table of flights, or damaged"),
 }
 
 
@@ -179,3 +195,12 @@ def test_the_processor_is_not_named_and_a_gpu_is(whole: Path, tmp_path: Path) ->
         replay_row(tmp_path, 0)
     assert write_report(tmp_path).is_file()  # its pictures are made by the processor
     assert len(read_rows(tmp_path)) == 2
+
+
+def test_an_arrival_without_its_time_is_refused(tmp_path: Path) -> None:
+    results = Path(__file__).parents[2] / "docs/results/known_free"
+    rows = store.read_rows(results)[:3]
+    rows[2] |= {"arrival_s": float("nan")}
+    (tmp_path / "rows.parquet").write_bytes(store.parquet_bytes(rows, {}))
+    with pytest.raises(AssetError, match="row 2 has arrival_s nan, where a flight that ended as success has a number"):
+        store.read_rows(tmp_path / "rows.parquet")

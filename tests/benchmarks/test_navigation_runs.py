@@ -340,6 +340,8 @@ def test_a_system_describes_itself(tmp_path: Path) -> None:
     [
         ({"pilots": ()}, "at least one of --pilots"),
         ({"pilots": ("straight", "straight")}, "named twice"),
+        ({"vehicles": ("real_12", "real_12")}, "The same vehicle was named twice"),
+        ({"scenarios": ("forest", "forest")}, "The same scenario was named twice"),
         ({"vehicles": ("real_99",)}, "Unknown vehicle 'real_99'"),
         ({"scenarios": ("desert",)}, "Unknown scenario 'desert'"),
         ({"trials": 11}, "expected 1 to 10"),

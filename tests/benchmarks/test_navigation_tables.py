@@ -100,6 +100,12 @@ def test_why_flights_failed() -> None:
     assert why_rows([ground], {})[0][WHY_HEADS.index("off the set-point [m]")] == ""
 
 
+def test_an_outcome_that_is_the_whole_cause_is_told_in_words() -> None:
+    outside, turned = lost("", 1, outcome="out_of_bounds"), lost("", 2, outcome="diverged")
+    told = {entry["outcome"]: entry["cause"] for entry in failures_of([outside, turned])}
+    assert told == {"out_of_bounds": "left the area, or rose above its ceiling", "diverged": "tilted too far, or not finite"}
+
+
 def test_many_causes_are_gathered() -> None:
     flown = [lost(f"ValueError: {k}", 1, outcome="planner_crash") for k in range(20)] + [lost("ValueError: 3", 2)] * 2
     found = failures_of(flown)

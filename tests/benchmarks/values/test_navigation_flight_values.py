@@ -299,7 +299,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 def test_rows_on_file(told: Transcript) -> None:
     for name, rows in (
-        ("good", [row(), row(outcome="collision", success=0)]),
+        ("good", [row(), row(repeat=1, outcome="collision", success=0)]),
         ("a wrong outcome", [row(outcome="won")]),
         ("a success that is none", [row(outcome="collision")]),
         ("no such layout", [row(configuration=11)]),

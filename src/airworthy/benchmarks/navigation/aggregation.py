@@ -50,6 +50,18 @@ def failed_at(rows: Sequence[Row]) -> float:
     return float(np.mean(shares)) if shares else float("nan")
 
 
+def cause_of(row: Row) -> str:
+    """Return why a flight failed: what its row says, and where that is nothing, the rule of the protocol that ended it."""
+    return str(row["cause"]) or _RULES.get(row["outcome"], "")
+
+
+_RULES = {
+    "out_of_bounds": "left the area, or rose above its ceiling",
+    "diverged": "tilted too far, or not finite",
+}
+"""Outcomes that are the whole cause, in words; rows keep their cause empty, so that those of before are flown again alike."""
+
+
 def failures_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return flights that failed by pilot, scenario, outcome and cause; within a pilot and scenario the commonest first.
 
@@ -63,7 +75,7 @@ def failures_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
         group = (row["pilot"], row["scenario"])
         flown[group] = flown.get(group, 0) + 1
         if not row["success"]:
-            groups.setdefault(group, {}).setdefault((row["outcome"], row["cause"]), []).append(row)
+            groups.setdefault(group, {}).setdefault((row["outcome"], cause_of(row)), []).append(row)
     found = []
     for group, total in flown.items():
         for (outcome, cause), mine in _gathered(groups.get(group, {})):

@@ -30,6 +30,7 @@ __all__ = [
     "FlightBlock",
     "NavigationConfig",
     "Perturbation",
+    "asked_flights",
     "blocks_of",
     "check",
     "file_name",
@@ -205,6 +206,20 @@ def flights_of(
         for vehicle in vehicles
         for repeat in range(repeats if scenario in CLASSIC else hard_repeats or repeats)
     ]
+
+
+def asked_flights(config: NavigationConfig) -> list[Flight]:
+    """Return every flight that a configuration asks of each pilot, those in places of one's own last.
+
+    Args:
+        config: Of the benchmark, its places drawn.
+    """
+    layouts = config.configurations or range(1, config.trials + 1)
+    vehicles, repeats = vehicle_names_of(config.vehicles), (config.repeats, config.hard_repeats)
+    found = flights_of(scenario_names(config.scenarios), vehicles, layouts, *repeats)
+    for item in getattr(config, "places", ()):
+        found += flights_of((item.name,), vehicles, range(1, len(item.pairs) + 1), *repeats)
+    return found
 
 
 def blocks_of(pilots: Sequence[str], flights: Sequence[Flight], size: int) -> list[FlightBlock]:
@@ -407,6 +422,12 @@ def scenario_names(tokens: Sequence[str]) -> list[str]:
     return found
 
 
+def _each_once(option: str, names: Sequence[str]) -> None:
+    """Refuse a list of names that holds one twice: it would be flown once, which is not what was asked for."""
+    if len(set(names)) != len(names):
+        raise AirworthyError(f"The same {option.removesuffix('s')} was named twice: {', '.join(names)}; name each once.")
+
+
 def check(config: NavigationConfig) -> None:
     """Refuse what cannot be done.
 
@@ -416,8 +437,8 @@ def check(config: NavigationConfig) -> None:
     for name in ("pilots", "vehicles", "scenarios"):
         if not getattr(config, name) and not (name == "scenarios" and config.scenes):
             raise AirworthyError(f"The benchmark needs at least one of --{name}.")
-    if len(set(config.pilots)) != len(config.pilots):
-        raise AirworthyError(f"The same pilot was named twice: {', '.join(config.pilots)}; name each once.")
+    for name in ("pilots", "vehicles", "scenarios", "scenes"):
+        _each_once(name, getattr(config, name))
     vehicle_names_of(config.vehicles)
     scenario_names(config.scenarios)
     choices = {"compute": ("fixed", "measured", "zero"), "a_max": ("common", "vehicle"), "body": ("sphere", "body")}
@@ -431,8 +452,6 @@ def check(config: NavigationConfig) -> None:
         raise AirworthyError(f"--configurations are {numbers}; expected numbers from 1 to {CONFIGURATIONS}, each once.")
     if not 0 <= config.hard_repeats <= 1000:
         raise AirworthyError(f"--hard-repeats is {config.hard_repeats}; expected 1 to 1,000, or 0 for as many as --repeats.")
-    if len(set(config.scenes)) != len(config.scenes):
-        raise AirworthyError(f"The same scene was named twice: {', '.join(config.scenes)}; name each once.")
     if not (isfinite(config.least_distance) and config.least_distance >= 0.0):
         raise AirworthyError(f"--least-distance is {config.least_distance} m; expected a finite number, or 0 for the usual.")
     for name, most in (("pairs", 1000), ("trials", CONFIGURATIONS), ("repeats", 1000), ("batch", 10_000), ("workers", 1024)):

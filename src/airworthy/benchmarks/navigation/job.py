@@ -16,11 +16,10 @@ from airworthy.benchmarks.navigation.config import (
     Flight,
     FlightBlock,
     NavigationConfig,
+    asked_flights,
     blocks_of,
     check,
-    flights_of,
     quick,
-    scenario_names,
     vehicle_names_of,
 )
 from airworthy.benchmarks.navigation.doubts import warn_of_doubts_in_benchmark
@@ -251,11 +250,11 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
         store.notes["command"] = command_line(replace(config, pilots=tuple(store.notes["words"].values())))
         if config.system is not None:
             write_text(store.folder / SYSTEM_FILE, config.system.read_text("utf-8"))
-        mine = blocks_of(names, _flights(config), config.batch)
+        mine = blocks_of(names, asked_flights(config), config.batch)
         method_specifiers = {item.name: specifier for specifier, item in flying.items()}
         outside = {item.name for item in flying.values() if item.identity.get("pilot") in EXTERNAL_KINDS}
         warn_of_kept([block for block in mine if block.pilot in outside], store, config.out)
-        warn_of_doubts_in_benchmark(flying.values(), _flights(config), config)
+        warn_of_doubts_in_benchmark(flying.values(), asked_flights(config), config)
         interrupted = _fly_all(mine, method_specifiers, config, store, quiet, step)
         blocks = plan_of(store, config)
         done = done_of(blocks, store)
@@ -271,16 +270,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
 
 def plan_of(store: NavigationStore, config: NavigationConfig) -> list[FlightBlock]:
     """Return every block of a folder: of all pilots that were ever asked for there, in that order."""
-    return blocks_of(list(store.pilots), _flights(config), config.batch)
-
-
-def _flights(config: NavigationConfig) -> Any:
-    layouts = config.configurations or range(1, config.trials + 1)
-    vehicles, repeats = vehicle_names_of(config.vehicles), (config.repeats, config.hard_repeats)
-    found = flights_of(scenario_names(config.scenarios), vehicles, layouts, *repeats)
-    for item in getattr(config, "places", ()):
-        found += flights_of((item.name,), vehicles, range(1, len(item.pairs) + 1), *repeats)
-    return found
+    return blocks_of(list(store.pilots), asked_flights(config), config.batch)
 
 
 def _identities(flying: Any) -> dict[str, Any]:

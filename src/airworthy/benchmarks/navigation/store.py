@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,7 @@ __all__ = [
     "Row",
     "command_line",
     "digest_of",
+    "flight_key",
     "identity_of",
     "parquet_bytes",
     "parsed_rows",
@@ -174,12 +177,9 @@ def parsed_rows(data: bytes, where: str) -> tuple[dict[str, Any], list[Row]]:
 
     damaged = "is no table of flights, or damaged: the command of its benchmark writes it again."
     head, (wrong, rows) = parse_table(data, where, damaged, content)
-    number = next((k for k, row in enumerate(rows) if not _makes_sense(row)), None)
-    if wrong or number is not None or not isinstance(head, dict):
-        what = (
-            f"row {number} tells of no flight" if number is not None else f"its column {wrong!r} is missing or of another kind"
-        )
-        raise AssetError(f"{where!r} is damaged, {what}: the command of its benchmark writes it again.")
+    what = f"its column {wrong!r} is missing or of another kind" if wrong else _wrong_row(rows)
+    if what or not isinstance(head, dict):
+        raise AssetError(f"{where!r} is damaged, {what or 'its head is none'}: the command of its benchmark writes it again.")
     return head, rows
 
 
@@ -189,6 +189,42 @@ def _wrong_column(table: Any) -> str:
         if name not in table.column_names or table.schema.field(name).type != kind or table.column(name).null_count:
             return name
     return ""
+
+
+def flight_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells a row's flight from every other of its table."""
+    return (row["pilot"], row["scenario"], row["configuration"], row["vehicle"], row["repeat"])
+
+
+def _wrong_row(rows: Sequence[Row]) -> str:
+    """Return what is wrong with the first row that cannot stand in a table, by its number from 0; "" where all are well."""
+    seen: dict[tuple[Any, ...], int] = {}
+    for number, row in enumerate(rows):
+        if not _makes_sense(row):
+            return f"row {number} tells of no flight"
+        if not _known_vehicle(row["vehicle"]):
+            return f"row {number} is of the vehicle {row['vehicle'][:60]!r}, which is none of the catalogue and no file"
+        endless = next((name for name in (*_FINITE, *_FINITE_SUCCESS * row["success"]) if not isfinite(row[name])), "")
+        if endless or row["time_s"] < 0.0:
+            name = endless or "time_s"
+            return f"row {number} has {name} {row[name]}, where a flight that ended as {row['outcome']} has a number"
+        before = seen.setdefault(flight_key(row), number)
+        if before != number:
+            return f"row {number} is the flight of row {before} once more"
+    return ""
+
+
+_FINITE = ("time_s", "mass_kg", "twr", "alpha_xy", "alpha_z", "body_radius_m", "a_max_m_s2")
+"""Numbers that every flight has, however it ended."""
+_FINITE_SUCCESS = ("arrival_s", "take_off_s", "end_x_m", "end_y_m", "end_z_m", "goal_distance_m")
+"""Numbers that one has besides which arrived."""
+
+
+@cache
+def _known_vehicle(name: str) -> bool:
+    from airworthy.vehicles import vehicle_names
+
+    return is_file(name) or name in vehicle_names()
 
 
 def _makes_sense(row: Row) -> bool:

@@ -140,7 +140,7 @@ def arrow_kinds(kinds: Mapping[str, type]) -> dict[str, Any]:
 
 
 def table_bytes(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type], head: Mapping[str, Any]) -> bytes:
-    """Write rows as Parquet; the same bytes for the same rows.
+    """Write rows as Parquet, each page with its checksum; the same bytes for the same rows.
 
     Args:
         rows: Each with all columns.
@@ -153,14 +153,14 @@ def table_bytes(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type], he
     columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in arrow_kinds(kinds).items()}
     table = pa.table(columns).replace_schema_metadata({_KEY: json_text(dict(head)).encode()})
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd", version="2.6")
+    pq.write_table(table, sink, compression="zstd", version="2.6", write_page_checksum=True)
     return sink.getvalue()
 
 
 def parse_table(
     data: bytes, where: str, wrong: str, content: Callable[[Any], Any] = lambda table: table.to_pylist()
 ) -> tuple[Any, Any]:
-    """Parse what `table_bytes` wrote.
+    """Parse what `table_bytes` wrote, checksums compared; tables of before have none, and are read alike.
 
     Args:
         data: Content of the file.
@@ -178,7 +178,7 @@ def parse_table(
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(pa.BufferReader(data))
+        table = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
         return parse_json((table.schema.metadata or {})[_KEY].decode(), where), content(table)
     except (pa.ArrowException, KeyError, ValueError, OSError) as error:
         raise AssetError(f"{where!r} {wrong}") from error

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from airworthy.benchmarks.navigation.config import NavigationConfig, asked_flights
 from airworthy.benchmarks.navigation.replay import config_of
 from airworthy.benchmarks.navigation.report.text import titles_of
-from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, read_manifest, read_rows
+from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, flight_key, read_manifest, read_rows
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256_file
 from airworthy.tasks.navigation import NavigationProtocol
@@ -96,7 +97,8 @@ def leagues_of(folders: Sequence[Path]) -> tuple[list[League], list[str]]:
             reason = "; ".join(why) or "its manifest does not tell its division"
             left_out.append(f"{folder.name}: not of the closed division ({reason}).")
             continue
-        protocol = config_of(manifest["identity"], folder).protocol
+        asked = config_of(manifest["identity"], folder)
+        protocol = asked.protocol
         limit = protocol.acceleration_m_s2
         terms = {name: config.get(name) for name in _ALIKE}
         differs = [name for name in _ALIKE if common.setdefault(limit, terms)[name] != terms[name]]
@@ -104,24 +106,22 @@ def leagues_of(folders: Sequence[Path]) -> tuple[list[League], list[str]]:
             left_out.append(f"{folder.name}: flown with another {' and '.join(differs)} than the folders before it.")
             continue
         league = leagues.setdefault(limit, League(protocol))
-        left_out += _join(league, folder, manifest)
+        left_out += _join(league, folder, manifest, asked)
     if not any(league.rows for league in leagues.values()):
         reason = " ".join(left_out) or "the tables hold no flights."
         raise AirworthyError(f"No flight is left to be ranked: {reason}")
     return [leagues[limit] for limit in sorted(leagues, reverse=True)], left_out
 
 
-def _join(league: League, folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+def _join(league: League, folder: Path, manifest: Mapping[str, Any], asked: NavigationConfig) -> list[str]:
     """Add the rows of a folder to a league; what was left out of them."""
     unfair = {item.split("'")[1] for item in manifest["division"].get("because", []) if item.startswith("pilot '")}
     rows = read_rows(folder)
     mine = [row for row in rows if row["pilot"] not in unfair]
-    if len({_flight_key(row) for row in mine}) < len(mine):
-        raise AssetError(f"{str(folder / RESULTS_FILE)!r} holds a flight more than once: fly it anew, or take the copies out.")
-    known = {_flight_key(row): row for row in league.rows}
+    known = {flight_key(row): row for row in league.rows}
     fresh, again = [], 0
     for row in mine:
-        before = known.get(_flight_key(row))
+        before = known.get(flight_key(row))
         if before is not None and (before["trace"], before["outcome"]) != (row["trace"], row["outcome"]):
             raise AirworthyError(
                 f"{str(folder)!r} holds other flights of {row['pilot']!r} than a folder before it: a pilot that was changed"
@@ -129,12 +129,14 @@ def _join(league: League, folder: Path, manifest: Mapping[str, Any]) -> list[str
             )
         again += before is not None
         fresh += [row] if before is None else []
+    absent = _absent(folder, asked, manifest["pilots"], rows)
     told = [
         f"{folder.name}: {name} is privileged, {sum(row['pilot'] == name for row in rows):,} flights."
         for name in sorted(unfair)
     ]
     if again:
         told.append(f"{folder.name}: {again:,} flights that a folder before it holds, too.")
+    told += absent
     league.rows += fresh
     league.titles |= {name: title for name, title in titles_of(manifest).items() if name not in league.titles}
     pilots = tuple(dict.fromkeys(row["pilot"] for row in fresh))
@@ -144,5 +146,24 @@ def _join(league: League, folder: Path, manifest: Mapping[str, Any]) -> list[str
     return told
 
 
-def _flight_key(row: Row) -> tuple[Any, ...]:
-    return (row["pilot"], row["scenario"], row["configuration"], row["vehicle"], row["repeat"])
+def _absent(folder: Path, config: NavigationConfig, pilots: Iterable[str], rows: Sequence[Row]) -> list[str]:
+    """Return a sentence that counts the flights which have no row, as of a run that was stopped; none where all have one.
+
+    Raises:
+        AssetError: A row is of a flight that the manifest does not ask for.
+    """
+    asked = {(f.scenario, f.configuration, f.vehicle, f.repeat) for f in asked_flights(config)}
+    flown: dict[str, int] = dict.fromkeys(pilots, 0)
+    for number, row in enumerate(rows):
+        if row["pilot"] not in flown or flight_key(row)[1:] not in asked:
+            raise AssetError(
+                f"{str(folder / RESULTS_FILE)!r} is damaged, row {number} is of a flight that {MANIFEST_FILE} does not ask for:"
+                " the command of its benchmark writes it again."
+            )
+        flown[row["pilot"]] += 1
+    part = [pilot for pilot, count in flown.items() if count < len(asked)]
+    if not part:
+        return []
+    whole = len(asked) * len(flown)
+    count = f"{whole - len(rows):,} of the {whole:,} flights"
+    return [f"{folder.name}: {count} that {MANIFEST_FILE} asks for, which have no row ({', '.join(part)})."]

@@ -24,6 +24,7 @@ from airworthy.benchmarks.navigation.arena.ranking import (
 )
 from airworthy.benchmarks.navigation.score import score_table, timed_scores, timed_success
 from airworthy.benchmarks.navigation.store import RESULTS_FILE
+from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_text
 from airworthy.reports.page import DASH, card, fixed, interval, markup, page_of, share_interval
 
@@ -61,9 +62,15 @@ def write_arena(paths: Sequence[str | Path], out: str | Path) -> Arena:
 
     Raises:
         AssetError: There is no such folder, or one is damaged.
-        AirworthyError: Nothing is left to be ranked.
+        AirworthyError: Nothing is left to be ranked, or the page's folder is not there.
     """
-    content = _content(paths, Path(out).parent)
+    beside = Path(out).parent
+    if not beside.is_dir():
+        raise AirworthyError(
+            f"The arena's page {str(out)!r} lies in no folder that is here: name another with --out, such as"
+            f" --out {ARENA_FILE}."
+        )
+    content = _content(paths, beside)
     standings = {
         league["limit"]: [{name: row[name] for name in _SHOWN} for row in league["table"]] for league in content["leagues"]
     }
