@@ -39,6 +39,9 @@ WINDOWS = 60
 """Of each flight."""
 SKILL_MIN = 0.3
 """At 0.25 s on excited windows, above which a vehicle is called flyable."""
+WORSE, WORSE_LEAST = 2.0, 0.5
+"""Errors of specific force at 0.25 s that are so many times those of holding it, and more than so much [m/s^2], a twentieth of
+the weight, are of another thrust. Ours."""
 BAND = 1.645
 """Deviations within which 90 % of a normal distribution lie."""
 
@@ -231,6 +234,10 @@ def _rows(
 
 
 def _verdict(rows: Sequence[HeldOutRow], turning: bool, hovers: bool) -> str:
+    # Thrust that is worse than a reading held as it was, and by more than vibration, flies nothing, however well it turns.
+    lift = next((r.rms for r in rows if (r.quantity, r.windows, r.horizon) == ("force", "all", 0.25)), None)
+    if lift is not None and lift["identified"] > max(WORSE * lift["hold"], WORSE_LEAST):
+        return "do not trust"
     quantity = "rate" if turning else "force"
     skill = next((r.skill for r in rows if (r.quantity, r.windows, r.horizon) == (quantity, "excited", 0.25)), math.nan)
     if turning and hovers and skill > SKILL_MIN:

@@ -1,0 +1,55 @@
+"""Fits that ask for another thrust than was read are not believed, and no vehicle whose thrust misses by far is flyable."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.vehicles.identification.air_speed.drag import AirDrag, runaway
+from airworthy.vehicles.identification.compared import COLUMNS, HeldOutRow, _verdict
+
+
+def drag(*lifts: float) -> AirDrag:
+    """Drag of flights whose thrust is so far off what their accelerometers tell."""
+    items = [SimpleNamespace(name="lift", flight=k) for k in range(len(lifts))]
+    fit: Any = SimpleNamespace(theta=np.array(lifts), problem=SimpleNamespace(parameters=SimpleNamespace(items=items)))
+    return AirDrag(fit, False, tuple(f"flight{k}" for k in range(len(lifts))), "velocity", 0.0, 0.0, {})
+
+
+@pytest.mark.parametrize(("lifts", "said"), [((0.0,), ""), ((0.049, -0.049), ""), ((0.01, -0.06), "'flight1' lift 6 % less")])
+def test_thrust_that_runs_away_is_told(lifts: tuple[float, ...], said: str) -> None:
+    found = runaway(drag(*lifts))
+    assert (said in found) if said else not found
+    assert "12 % more" in runaway(drag(0.12))
+
+
+def rows(skill: float, hold: float, force: float) -> list[HeldOutRow]:
+    turned = dict.fromkeys(COLUMNS, 1.0) | {"trimmed": 1.0 - skill}
+    lifted = dict.fromkeys(COLUMNS, 9.0) | {"hold": hold, "identified": force}
+    return [
+        HeldOutRow("rate", "excited", 0.25, turned, turned, 0.9),
+        HeldOutRow("force", "all", 0.25, lifted, lifted, 0.9),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hold", "force", "verdict"),
+    [
+        (0.4, 0.45, "flyable"),
+        (0.4, 0.79, "flyable"),
+        (0.4, 0.81, "do not trust"),
+        (0.1, 0.49, "flyable"),
+        (0.1, 0.51, "do not trust"),
+    ],
+)
+def test_who_turns_as_foretold_and_lifts_otherwise_is_not_flyable(hold: float, force: float, verdict: str) -> None:
+    assert _verdict(rows(0.8, hold, force), True, True) == verdict
+
+
+def test_vehicles_that_do_not_turn_as_foretold_are_what_they_were() -> None:
+    assert _verdict(rows(0.2, 0.4, 0.4), True, True) == "supported"
+    assert _verdict(rows(-0.1, 0.4, 0.4), True, True) == "do not trust"
+    assert _verdict(rows(0.8, 0.4, 0.4), True, False) == "do not trust"
