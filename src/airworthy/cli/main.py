@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sensors": ("airworthy.cli.sensors", "list the cameras, LiDARs and rangers, show one, or all in one gallery"),
     "courses": ("airworthy.cli.courses", "list the courses, show one, check a new one"),
     "races": ("airworthy.cli.races", "list the races, show one, check a new one"),
-    "scenes": ("airworthy.cli.scenes", "list the scenes, show, start, check, export or render one"),
+    "scenes": ("airworthy.cli.scenes", "list the scenes, show, begin (new), validate, export or render one"),
     "verify": ("airworthy.cli.verify", "acceptance figures of physics, scenes, sensors and promises, on this machine"),
     "validate": ("airworthy.cli.validate", "prediction error of the dynamics on real flights"),
     "bench": ("airworthy.cli.bench", "protocols and speed, measured"),

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.geometry import Mesh
-from airworthy.scenes.formats import EXPORTS, Model, export_losses, read_model
-from airworthy.scenes.record import Instance, Material, Texture
+from airworthy.core.errors import AirworthyError
+from airworthy.geometry import Box, Mesh
+from airworthy.scenes.formats import EXPORTS, Model, export_losses, export_scene, read_model
+from airworthy.scenes.record import Haze, Instance, Material, PointLight, Scene, Texture
 
 SQUARE = Mesh(
     np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], np.float32),
@@ -78,4 +79,72 @@ def test_materials_are_counted_and_numbers_that_say_nothing_are_not() -> None:
     assert export_losses(both, "obj") == (
         "Left out, since obj as written here has no place for it: transmission of 1, ior of 1 of 2 materials; glb keeps all.",
     )
-    assert export_losses(both, "glb") == export_losses(both, "stl") == export_losses(model_of(Material()), "dae") == ()
+    assert (
+        export_losses(both, "glb")
+        == export_losses(model_of(Material()), "dae")
+        == export_losses(model_of(Material()), "stl")
+        == ()
+    )
+    for bare, holds in (("stl", "shapes alone"), ("pcd", "points alone"), ("ply", "shapes and the colours of surfaces")):
+        assert export_losses(both, bare) == (f"It holds {holds}: what 1 of 2 materials say is left out; glb keeps all.",)
+    assert export_losses(model_of(Material((0.2, 0.3, 0.4, 1.0))), "ply") == ()
+
+
+def test_second_materials_of_a_mesh_count() -> None:
+    two = replace(model_of(Material()), materials={"m": Material(), "n": Material(alpha_cutoff=0.5)})
+    square = two.instances[0]
+    assert export_losses(replace(two, instances=(replace(square, materials=("m", "n")),)), "obj")[0].count(
+        "alpha_cutoff of 1 of 2"
+    )
+
+
+@pytest.mark.parametrize(
+    "idle", ["scattered", "wave_slope", "ior", "attenuation", "height_scale", "normal_scale", "detail_repeat"]
+)
+def test_numbers_without_what_they_are_of_say_nothing(idle: str) -> None:
+    """`scattered` and the slope of waves are of what lets light pass; scales of their maps."""
+    value: Any = {"scattered": (0.1, 0.2, 0.3), "attenuation": (1.0, 2.0, 3.0)}.get(idle, 0.3)
+    assert export_losses(model_of(Material(**{idle: value})), "dae") == ()
+
+
+def test_a_map_of_details_makes_its_size_count() -> None:
+    said = export_losses(model_of(Material(detail_map="image", texture_size=3.0)), "obj")[0]
+    assert "detail_map of 1" in said
+    assert "texture_size of 1" in said
+
+
+def test_an_sdf_keeps_of_solids_what_it_writes_and_of_meshes_what_their_files_do(tmp_path: Path) -> None:
+    worn = Material((0.3, 0.2, 0.1, 1.0), metallic=1.0, roughness=0.2, emissive=(3.0, 2.0, 1.0), base_color_map="image")
+    mesh = model_of(worn)
+    solid = replace(mesh, shapes={"square": Box((1.0, 1.0, 1.0))})
+    assert export_losses(mesh, "sdf") == ()
+    (said,) = export_losses(solid, "sdf")
+    for name in ("metallic", "roughness", "base_color_map", "emissive above 1"):
+        assert f"{name} of 1" in said
+    assert "base_color of" not in said
+    text = EXPORTS["sdf"](tmp_path / "a.sdf", solid).read_text()
+    assert "<diffuse>0.3 0.2 0.1 1</diffuse>" in text
+    assert "<emissive>1 1 1 1</emissive>" in text
+    assert "image" not in text
+
+
+def test_what_else_a_scene_has_is_named() -> None:
+    lamp = PointLight((0.0, 0.0, 2.0), (1.0, 1.0, 1.0), 10.0)
+    foggy = Scene("s", {"square": SQUARE}, {}, {}, (Instance("square"),), lights=(lamp,), haze=Haze(0.1))
+    assert export_losses(foggy, "obj") == ("Left out, too: lights (1), haze; toml keeps all.",)
+    assert export_losses(foggy, "sdf") == export_losses(foggy, "glb") == ("Left out, too: haze; toml keeps all.",)
+    assert export_losses(foggy, "toml") == ()
+
+
+@pytest.mark.parametrize(("name", "format_"), [("a.obj", "glb"), ("a.glb", "stl"), ("a.world", "obj"), ("a.ply", "pcd")])
+def test_a_format_that_the_name_denies_is_refused(name: str, format_: str, tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match=rf"The format is {format_}, and '{name}' ends as \w+ does"):
+        export_scene(model_of(Material()), tmp_path / name, format_)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "format_"), [("a.OBJ", "obj"), ("a", "stl"), ("a.v2", "ply"), ("a.world", "sdf"), ("a.ply", "cloud.ply")]
+)
+def test_other_names_are_free(name: str, format_: str, tmp_path: Path) -> None:
+    assert export_scene(model_of(Material()), tmp_path / name, format_).exists()

@@ -27,6 +27,7 @@ from airworthy.scenes.checking import description
 from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
 from airworthy.scenes.formats import EXPORTS, export_losses, export_scene, sample_points, write_pcd, write_points_ply
+from airworthy.scenes.formats.export import check_ending
 from airworthy.scenes.formats.sampling import SPACING
 from airworthy.scenes.vegetation.kinds import Season, tree_kind, tree_kinds
 
@@ -515,6 +516,7 @@ def _export(config: ExportSceneConfig) -> int:
     ending = config.format or _ending(config.out.name.lower())
     if ending not in FORMATS:
         raise unknown_name("format", ending, FORMATS, "Say it with --format, or by the ending of --out.")
+    check_ending(config.out, ending, FORMATS)
     refuse_idle(config, EXPORT_RULES, ending)
     scene = _found(config)
     refuse_idle(config, ACTOR_RULES, scene)

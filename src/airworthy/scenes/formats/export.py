@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.arrays import ArrayF32
-from airworthy.core.errors import unknown_name
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_text
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from airworthy.scenes.formats._parts import MeshPart, Writable, as_model, label, material_of, parts, shape_of
@@ -327,7 +327,27 @@ def export_scene(scene: Writable, path: str | Path, format: str = "") -> Path:  
     chosen = format or _format_of(Path(path).name.lower())
     if chosen not in EXPORTS:
         raise unknown_name("export format", chosen, EXPORTS)
+    check_ending(path, chosen, EXPORTS)
     return EXPORTS[chosen](path, scene)
+
+
+def check_ending(path: str | Path, chosen: str, formats: Iterable[str]) -> None:
+    """Refuse to write one format into a file whose name ends as another's does.
+
+    Args:
+        path: The file.
+        chosen: Its format.
+        formats: All that can be written.
+
+    Raises:
+        AirworthyError: With both.
+    """
+    named = _format_of(Path(path).name.lower()) if "." in Path(path).name else chosen
+    if named != chosen and named in formats and not (chosen.endswith(".ply") and named == "ply"):
+        raise AirworthyError(
+            f"The format is {chosen}, and {Path(path).name!r} ends as {named} does: name the file .{chosen}, or leave the"
+            " format out."
+        )
 
 
 def _format_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What of a scene's materials a format has no place for, as it is written here."""
+"""What of a scene a format has no place for, as it is written here: fields of materials, lights, motion, weather."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from collections import Counter
 from dataclasses import fields
 from typing import Any
 
-from airworthy.scenes.formats._parts import Writable, as_model, material_of
-from airworthy.scenes.record import Material
+from airworthy.geometry import Mesh
+from airworthy.scenes.formats._parts import Writable, as_model, material_of, shape_of
+from airworthy.scenes.formats.model import Model
+from airworthy.scenes.record import Material, Scene
 
 __all__ = ["export_losses"]
 
 _MAPS = {"base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "height_map"}
 _MTL = {"base_color", "metallic", "roughness", "emissive", "normal_scale", "height_scale", "uv_scale"} | _MAPS
 _KEPT = {"obj": _MTL, "sdf": _MTL, "dae": {"base_color", "emissive", "uv_scale"}}
-"""Fields of a material that are in the file (`uv_scale` in the texture coordinates; of sdf, its meshes'). In glb are all; stl,
-ply and point clouds have no materials."""
+"""Fields of a material that are in the file (`uv_scale` in the texture coordinates). In glb are all."""
+_OF_SOLIDS = {"base_color", "emissive"}
+"""Of an sdf's boxes, spheres, cylinders and capsules, which name no mesh."""
+_BARE = {"stl": "shapes alone", "ply": "shapes and the colours of surfaces", "pcd": "points alone", "cloud.ply": "points alone"}
+_LIGHTS = ("glb", "sdf")
+"""Formats that hold lights; of motion and weather toml alone tells."""
 
 _NEEDS = {
     "normal_scale": "normal_map",
@@ -30,23 +36,56 @@ _NEEDS = {
 
 
 def export_losses(thing: Writable, format: str) -> tuple[str, ...]:  # noqa: A002
-    """Return what is left out when a mesh, model or scene is written, a sentence or none.
+    """Return what is left out when a mesh, model or scene is written, a sentence for materials and one for the rest, or none.
 
     Args:
         thing: What `export_scene` is given.
         format: A key of `EXPORTS`.
     """
-    if format not in _KEPT:
+    if format not in (*_KEPT, *_BARE, "glb"):
         return ()
     model = as_model(thing)
-    used = {name: material_of(model, name) for instance in model.instances for name in instance.materials}
-    lost: Counter[str] = Counter()
-    for material in used.values():
-        lost.update(_lost(material, _KEPT[format]))
+    return (*_of_materials(model, format), *_of_scene(thing, model, format))
+
+
+def _of_materials(model: Model, format: str) -> tuple[str, ...]:  # noqa: A002
+    used: dict[str, set[str]] = {}
+    for instance in model.instances:
+        solid = format == "sdf" and not isinstance(shape_of(model, instance), Mesh)
+        # A solid has one material.
+        for name in (instance.materials or ("",))[: 1 if solid else None]:
+            used.setdefault(name, set()).update(_lost(material_of(model, name), _kept(format, solid)))
+            if solid and max(material_of(model, name).emissive) > 1.0:
+                used[name].add("emissive above 1")
+    spoken = {name for name, lost in used.items() if lost}
+    if format in _BARE:
+        if not spoken:
+            return ()
+        return (f"It holds {_BARE[format]}: what {len(spoken)} of {len(used)} materials say is left out; glb keeps all.",)
+    lost = Counter(field for name in used for field in used[name])
     if not lost:
         return ()
-    counts = ", ".join(f"{name} of {count}" for name, count in lost.items())
+    order = [item.name for item in fields(Material)]
+    names = sorted(lost, key=lambda name: order.index(name) if name in order else len(order))
+    counts = ", ".join(f"{name} of {lost[name]}" for name in names)
     return (f"Left out, since {format} as written here has no place for it: {counts} of {len(used)} materials; glb keeps all.",)
+
+
+def _kept(format: str, solid: bool) -> set[str]:  # noqa: A002
+    if format in _BARE:
+        return {"base_color"} if format == "ply" else set()
+    return _OF_SOLIDS if solid else _KEPT.get(format, {item.name for item in fields(Material)})
+
+
+def _of_scene(thing: Writable, model: Model, format: str) -> tuple[str, ...]:  # noqa: A002
+    lost = [f"lights ({len(model.lights)})"] if model.lights and format not in _LIGHTS else []
+    if isinstance(thing, Scene):
+        lost += [f"motion of actors ({len(thing.actors)})"] if thing.actors else []
+        plain = {item.name: item.default for item in fields(Scene)}
+        lost += [name for name in ("haze", "rain", "snow") if getattr(thing, name) != plain[name]]
+    if not lost:
+        return ()
+    return (f"Left out, too: {', '.join(lost)}; toml keeps all.",)
 
 
 def _lost(material: Material, kept: set[str]) -> list[str]:
