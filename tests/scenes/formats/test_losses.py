@@ -37,7 +37,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "transmission": {"transmission": 0.7},
     "ior": {"transmission": 0.7, "ior": 1.33},
     "attenuation": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0)},
-    "scattered": {"transmission": 0.7, "scattered": (0.1, 0.2, 0.3)},
+    "scattered": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0), "scattered": (0.1, 0.2, 0.3)},
     "wave_slope": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0), "wave_slope": 0.1},
 }
 
@@ -105,6 +105,20 @@ def test_numbers_without_what_they_are_of_say_nothing(idle: str) -> None:
     """`scattered` and the slope of waves are of what lets light pass; scales of their maps."""
     value: Any = {"scattered": (0.1, 0.2, 0.3), "attenuation": (1.0, 2.0, 3.0)}.get(idle, 0.3)
     assert export_losses(model_of(Material(**{idle: value})), "dae") == ()
+
+
+def test_mud_and_waves_are_of_water_alone() -> None:
+    """Of a pane, which takes no light by depth, both say nothing."""
+    said = export_losses(model_of(Material(transmission=0.5, scattered=(0.1, 0.2, 0.3), wave_slope=0.1)), "obj")[0]
+    assert "transmission of 1" in said
+    assert "scattered" not in said
+    assert "wave_slope" not in said
+
+
+def test_repeats_of_maps_are_left_out_with_them() -> None:
+    assert export_losses(model_of(Material(uv_scale=(2.0, 2.0))), "dae") == ()
+    assert "uv_scale of 1" in export_losses(model_of(Material(uv_scale=(2.0, 2.0), base_color_map="image")), "dae")[0]
+    assert export_losses(model_of(Material(uv_scale=(2.0, 2.0), base_color_map="image")), "obj") == ()
 
 
 def test_a_map_of_details_makes_its_size_count() -> None:

@@ -15,7 +15,7 @@ __all__ = ["export_losses"]
 
 _MAPS = {"base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "height_map"}
 _MTL = {"base_color", "metallic", "roughness", "emissive", "normal_scale", "height_scale", "uv_scale"} | _MAPS
-_KEPT = {"obj": _MTL, "sdf": _MTL, "dae": {"base_color", "emissive", "uv_scale"}}
+_KEPT = {"obj": _MTL, "sdf": _MTL, "dae": {"base_color", "emissive"}}
 """Fields of a material that are in the file (`uv_scale` in the texture coordinates). In glb are all."""
 _OF_SOLIDS = {"base_color", "emissive"}
 """Of an sdf's boxes, spheres, cylinders and capsules, which name no mesh."""
@@ -29,8 +29,8 @@ _NEEDS = {
     "detail_repeat": "detail_map",
     "ior": "transmission",
     "attenuation": "transmission",
-    "scattered": "transmission",
-    "wave_slope": "transmission",
+    "scattered": "attenuation",
+    "wave_slope": "attenuation",
 }
 """Without these a field says nothing."""
 
@@ -94,8 +94,8 @@ def _lost(material: Material, kept: set[str]) -> list[str]:
 
     def says(name: str) -> bool:
         value: Any = getattr(material, name)
-        if value == getattr(plain, name) or (name == "texture_size" and not mapped):
+        if value == getattr(plain, name) or (name in ("texture_size", "uv_scale") and not mapped):
             return False
-        return name not in _NEEDS or bool(getattr(material, _NEEDS[name]))
+        return name not in _NEEDS or says(_NEEDS[name])
 
     return [item.name for item in fields(Material) if item.name not in kept and says(item.name)]
