@@ -105,6 +105,19 @@ def test_orders_that_are_none(order: tuple[int, ...], said: str) -> None:
 # ---- Numbers that cannot be --------------------------------------------------------------------------------------------------
 
 
+def test_commands_that_never_change_in_flight_are_refused(flown: Log) -> None:
+    """The vehicle turns, and its motors are said to do nothing: no fit is made of that."""
+    frozen = np.full_like(flown.stream("motor_command").values, 0.5)
+    with pytest.raises(
+        AirworthyError, match=r"with motor commands that never change \(50 %, 50 %, 50 %, 50 %\): they are frozen"
+    ):
+        identify([changed(flown, "motor_command", values=frozen)], known(), quick=True)
+    # One motor that stands still is another matter, and shows in the turns.
+    frozen[:, 1:] = flown.stream("motor_command").values[:, 1:]
+    with pytest.raises(AirworthyError, match="The order of motors is not decided"):
+        identify([changed(flown, "motor_command", values=frozen)], known(), quick=True)
+
+
 @pytest.mark.parametrize("mass", [27.0, 1e-6])
 def test_a_mass_in_grams_is_refused(flown: Log, mass: float) -> None:
     given = Known(mass=(mass, 0.01 * mass), vehicle=frame_vehicle("quad_x:0.028", mass))

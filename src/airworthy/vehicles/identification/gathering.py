@@ -80,6 +80,23 @@ def base_of(logs: Sequence[Log], known: Known) -> tuple[Vehicle, tuple[str, ...]
     return made, ("torque_ratio",) if ratio else ()
 
 
+def _refuse_frozen(log: Log, segments: LogSegments) -> None:
+    """Refuse commands that never change while the vehicle flies: no pilot holds one so, and nothing of them tells a vehicle.
+
+    Raises:
+        AirworthyError: With what they are.
+    """
+    stream = log.stream("motor_command")
+    within = np.logical_or.reduce([(stream.time >= part.start) & (stream.time <= part.stop) for part in segments.usable])
+    values = np.nan_to_num(stream.values[within])
+    if len(values) > 1 and np.ptp(values, axis=0).max() == 0.0:
+        told = ", ".join(f"{100.0 * value:.3g} %" for value in values[0])
+        raise AirworthyError(
+            f"Log {log.name!r} flies {segments.usable_time:.0f} s with motor commands that never change ({told}): they are"
+            " frozen, or another column was taken for them; name those that were sent (airworthy logs map)."
+        )
+
+
 class Gathered:
     """One log: checks, parts, signals, order of its motors."""
 
@@ -101,6 +118,7 @@ class Gathered:
         self.segments: LogSegments = flight_segments(log, use, skip)
         if not self.segments.usable:
             raise AirworthyError(f"Log {log.name!r}: {NO_FLIGHT}.")
+        _refuse_frozen(log, self.segments)
         self.took_off = self.segments.flown[0].start
         self.findings = log_findings(log, self.segments)
         rest = rest_noise(log)
