@@ -85,7 +85,7 @@ HEAD = """# Options that change nothing
 
 An option that somebody gives and nothing reads is an error: one sentence, exit code 2, nothing flown and nothing written.
 The same holds in Python, where the same configurations are checked. An option counts as given where it differs from its
-default; a key of random numbers (`--seed`) may always be given.
+default; a key of random numbers (`--seed`) only where a table names it.
 
 *Written by `python tools/idle_options_page.py docs/howto/idle_options.md` from the rules that refuse; a test compares.*
 """

@@ -261,6 +261,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_scene_config(RenderSceneConfig, channels=("depth",), samples=1, bake=True, sky=("noon",), exposure="12"),),
         (_scene_config(RenderSceneConfig, channels=("depth",), quality="still"),),
         (_scene_config(RenderSceneConfig, quality="still", bake=True),),
+        (_scene_config(RenderSceneConfig, seed=5),),
         (_scene_config(RenderSceneConfig, time=1.0), Scene("still")),
     ],
     "airworthy scenes materials": [(MaterialsConfig(cell=128, columns=3, map_size=256),)],

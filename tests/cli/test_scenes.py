@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 from PIL import Image
 
 from airworthy.cli.main import main
-from airworthy.scenes import read_scene, scene, scene_digest, scene_names
+from airworthy.core.errors import UnknownNameError
+from airworthy.rendering.shading import QUALITIES
+from airworthy.scenes import read_scene, scene, scene_digest, scene_names, weather_named
+from airworthy.scenes.sky.weather import SKIES
 
 Output = pytest.CaptureFixture[str]
 
@@ -302,6 +306,10 @@ def test_render_under_several_skies_makes_one_picture_of_them(yard: Path, tmp_pa
         ("render YARD --view tpo --out a.png", "Unknown view 'tpo'. Closest: 'top'."),
         ("render YARD --channels dept --out a.png", "Unknown channel 'dept'. Closest: 'depth'."),
         ("render YARD --out a.gif", "ends in .png"),
+        ("render YARD --out /proc/a.png", "Could not write '/proc/a.png'"),
+        ("render YARD --out a.png --channels", "--channels names none"),
+        ("render YARD --quality still --seed -1 --out a.png", "--seed is -1; expected at least 0."),
+        ("render YARD --seed 5 --out a.png", "--seed 5 changes nothing without --quality still"),
         ("render YARD --width 4 --out a.png", "8 to 16384"),
         ("render YARD --eye 0 0 1 --out a.png", "--eye and --target go together"),
         ("render YARD --eye 0 0 1 --target inf 0 1 --out a.png", "A camera's target is [inf, 0.0, 1.0]; expected three finite"),
@@ -325,3 +333,13 @@ def test_mistakes_are_told_in_one_sentence(yard: Path, line: str, says: str, cap
     assert said.out == ""
     assert says in said.err
     assert said.err.count("\n") == 1
+
+
+def test_help_and_errors_name_every_sky_and_what_qualities_take(capsys: Output) -> None:
+    with pytest.raises(UnknownNameError) as refused:
+        weather_named("zzz")
+    said = " ".join(run(["render", "--help"], capsys).split())
+    for listed in (str(refused.value).partition("Known: ")[2].partition(".")[0], said.partition("for rgb: noon")[2]):
+        assert set(SKIES) <= set(re.findall(r"\w+", f"noon {listed}"))
+    taken = ", ".join(f"{name} {options.samples}" for name, options in QUALITIES.items())
+    assert f"(by default {taken})" in said

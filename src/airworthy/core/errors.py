@@ -34,7 +34,7 @@ class UnknownNameError(AirworthyError, KeyError):
     __str__ = Exception.__str__
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> UnknownNameError:
+def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "", most: int = 12) -> UnknownNameError:
     """Build the error for a name that is not in a catalogue.
 
     Args:
@@ -42,13 +42,14 @@ def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> 
         name: The name that arrived.
         known: Every name there is.
         hint: A last sentence: where the user finds or adds one.
+        most: Names that are listed; of more, these and how many there are.
     """
     names, name = sorted(known), str(name)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     parts = [f"Unknown {kind} {name!r}."]
     if close:
         parts.append(f"Closest: {', '.join(repr(n) for n in close)}.")
-    shown = ", ".join(n or "''" for n in names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
+    shown = ", ".join(n or "''" for n in names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
     parts.append(f"Known: {shown}." if names else "There is none to choose from.")
     if hint:
         parts.append(hint)

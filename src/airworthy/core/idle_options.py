@@ -2,7 +2,7 @@
 command line alike, and listed in docs/howto/idle_options.md.
 
 An option that somebody gives and that nothing reads leads to wrong conclusions, so it is an error. An option counts as given
-where it differs from its default. Keys of random numbers (`seed`) are exempt: whether anything is drawn often shows only later.
+where it differs from its default. Keys of random numbers (`seed`) are exempt where only later shows whether anything is drawn.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.jobs.progress import progress
 from airworthy.core.native_kernel import CPU_LANES, native_kernel
 from airworthy.core.random import Stream
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import SEED, check_fields
 from airworthy.geometry import RayTable
 from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.geometry.query_arguments import Repeated, striped
@@ -56,7 +56,7 @@ class StillOptions:
 
     samples: int = 256
     """Paths per pixel: noise falls with the root of their number."""
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
     """Another seed, other noise."""
     bounces: int = 32
     """Surfaces at most along a path; from the fourth on faint paths end by chance, with the right mean."""

@@ -18,7 +18,7 @@ from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
-from airworthy.core.files import make_folder, write_text
+from airworthy.core.files import make_folder, refuse_unwritable, write_atomic, write_text
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, weather_named, write_scene
@@ -56,6 +56,7 @@ RENDER_RULES = (
         "add it to --channels",
     ),
     IdleRule(("bake",), lambda config: config.quality == "still", "with --quality still, which follows light by itself"),
+    IdleRule(("seed",), lambda config: config.quality != "still", "without --quality still, whose noise it is", "choose that"),
 )
 """Options of `airworthy scenes render` that change nothing beside the others."""
 ACTOR_RULES = (IdleRule(("time",), lambda config, scene: not scene.actors, "in a scene where nothing moves"),)
@@ -239,7 +240,7 @@ class RenderSceneConfig(_Named):
     holes, and gloss that shows what is around; high, the same with more rays; still, by path tracing: all light there is,
     seconds to minutes."""
     samples: int | None = None
-    """Of rgb: rays per pixel, 1, 2, 4 or 8 (by default policy 1, standard 4, high 8); still: paths per pixel, any number, by
+    """Of rgb: rays per pixel, 1, 2, 4 or 8 (by default policy 1, standard 2, high 8); still: paths per pixel, any number, by
     default 256."""
     seed: int = 0
     """Of the noise of a still image."""
@@ -248,9 +249,9 @@ class RenderSceneConfig(_Named):
     time: float = 0.0
     """At which actors stand [s]."""
     sky: tuple[str, ...] = ()
-    """Under this sky by daylight instead of its own, for rgb: noon, morning, evening, dusk, night, starry, fair, cloudy,
-    overcast, rain, wet, wet_dusk, hazy, fog, dust, or a time as 2026-06-21T18:30+02:00@47.4,8.5 (latitude, longitude); several
-    make one picture of many."""
+    """Under this sky by daylight instead of its own, for rgb: noon, morning, evening, dusk, night, fair, cloudy,
+    starry, overcast, rain, wet, wet_dusk, snow, snow_sun, hazy, fog, dust, or a time as 2026-06-21T18:30+02:00@47.4,8.5
+    (latitude, longitude); several make one picture of many."""
     dress: bool = True
     """In rgb, let a place wear what it has beside its bare shapes: grown trees in the forests of the benchmark."""
     exposure: str = ""
@@ -545,7 +546,11 @@ def _render(config: RenderSceneConfig) -> int:
     if not (8 <= config.width <= 16384 and 8 <= config.height <= 16384):
         raise AirworthyError(f"An image of {config.width} x {config.height} pixels: expected 8 to 16384 along each side.")
     check_image(config.out)
+    if not config.channels:
+        raise AirworthyError("--channels names none, so there is nothing to draw; expected at least one, as rgb or depth.")
     refuse_idle(config, RENDER_RULES)
+    if len(config.channels) == 1 and config.out.parent.is_dir():
+        refuse_unwritable(config.out)
     size, scene = (config.width, config.height), _found(config)
     refuse_idle(config, ACTOR_RULES, scene)
     wears = config.dress and "rgb" in config.channels and has_dress(scene)
@@ -558,10 +563,9 @@ def _render(config: RenderSceneConfig) -> int:
     quality = PictureLight.quality if still else config.quality
     light = PictureLight(quality, config.samples, config.bake, exposure, still)
     made = sky_pictures(scene, _camera(config), size, config.channels, config.time, light, config.sky)
-    make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")
-        Image.fromarray(pixels).save(path)
+        write_atomic(path, Image.fromarray(pixels).save)
         print(f"Wrote {path} ({channel}, {pixels.shape[1]} x {pixels.shape[0]}).")
     return 0
 
@@ -570,6 +574,8 @@ def _still(config: RenderSceneConfig) -> Any:
     """Options of a still image, None where none is asked for."""
     if config.samples is not None and config.samples < 1:
         raise AirworthyError(f"--samples is {config.samples}; expected at least 1.")
+    if config.seed < 0:
+        raise AirworthyError(f"--seed is {config.seed}; expected at least 0.")
     if config.quality != "still":
         return None
     from airworthy.rendering.still import StillOptions

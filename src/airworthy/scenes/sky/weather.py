@@ -74,7 +74,7 @@ def weather_named(text: str) -> Weather:
     if text in SKIES:
         return SKIES[text]
     if not text[:1].isdigit():
-        raise unknown_name("sky", text, SKIES, "A time works as well: 2026-06-21T18:30+02:00@47.4,8.5.")
+        raise unknown_name("sky", text, SKIES, "A time works as well: 2026-06-21T18:30+02:00@47.4,8.5.", len(SKIES))
     when, _, where = text.partition("@")
     parts = where.split(",") if where else [str(value) for value in _HOME]
     try:
