@@ -227,8 +227,6 @@ def _light_problems(scene: Scene) -> Iterator[str]:
             yield f"{where} has a negative strength or colour"
         if isinstance(light, SpotLight) and not 0.0 <= light.inner_angle <= light.outer_angle <= math.pi:
             yield f"{where} has the angles {light.inner_angle:g} and {light.outer_angle:g} rad, but inner <= outer <= pi"
-    if scene.sky.intensity < 0.0:
-        yield "sky.intensity is negative"
 
 
 def _bounds_problems(scene: Scene) -> Iterator[str]:

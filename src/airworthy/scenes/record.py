@@ -273,7 +273,8 @@ class Sky:
     horizon: Color = (0.75, 0.82, 0.9)
     ground: Color = (0.3, 0.28, 0.26)
     """Radiance below the horizon; of daylight the share of light that the ground sends back."""
-    intensity: float = 1.0
+    intensity: Annotated[float, Bound(0.0)] = 1.0
+    """Times which it shines."""
     model: Literal["gradient", "daylight"] = field(default="gradient", metadata=LATER)
     """daylight: computed from the numbers below (`scenes.sky`), day and night; its sun is `scenes.sky.sky_sun`."""
     elevation: Annotated[float, Bound(-math.pi / 2, math.pi / 2, "rad")] = field(default=0.8, metadata=LATER)

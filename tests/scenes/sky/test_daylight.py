@@ -252,6 +252,7 @@ def test_light_of_daylight_is_told_as_that_of_gradients() -> None:
         ({"elevation": 45.0}, r"Sky\.elevation is 45 rad; expected"),
         ({"azimuth": math.nan}, r"Sky\.azimuth is nan rad; expected"),
         ({"cover": 1.5}, r"Sky\.cover is 1\.5; expected 0 to 1"),
+        ({"intensity": -1.0}, r"Sky\.intensity is -1; expected 0 or more"),
         ({"night": -1.0}, r"Sky\.night is -1 cd/m2; expected 0 to 1000"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetWarning
 from airworthy.scenes import (
     Haze,
     PointLight,
@@ -98,6 +99,24 @@ def test_skies_and_haze_come_back_to_the_bit(sky: Sky, lights: str, tmp_path: Pa
     back = read_scene(tmp_path)
     assert back == place
     assert scene_digest(back) == scene_digest(place)
+
+
+@pytest.mark.parametrize(
+    ("sky", "idle"),
+    [
+        ("elevation = 0.3\nstars = 1.0", 'elevation, stars changes nothing without model = "daylight"'),
+        ('model = "daylight"\nzenith = [0.1, 0.2, 0.3]', 'zenith changes nothing without model = "gradient"'),
+        ('model = "daylight"\nelevation = 0.3\nground = [0.1, 0.1, 0.1]', ""),
+        ("zenith = [0.1, 0.2, 0.3]\nintensity = 0.5", ""),
+    ],
+)
+def test_numbers_that_a_files_sky_does_not_read_are_told(sky: str, idle: str, tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AssetWarning)
+        read_scene(written(tmp_path, f"[sky]\n{sky}\n"))
+    said = [str(item.message) for item in caught]
+    assert len(said) == bool(idle)
+    assert all(idle in line for line in said)
 
 
 def test_a_file_with_a_sky_by_daylight_has_its_sun(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unknown_name
 from airworthy.core.files import make_folder, read_bytes, read_toml, staged_folder, write_text
 from airworthy.core.schema import Bound, check_fields
 from airworthy.core.table_schema import hints, short, toml_key, toml_value, unknown_key, wrong
@@ -382,12 +383,16 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
         scene = _with_sun(replace(scene, **plain), body, own_sun)
     except AirworthyError as error:
         raise AssetError(f"{where}: {error}") from None
+    _warn_of_idle(scene.sky, where)
     rows = [(label, *read_placement(with_yaw(row, label), label)) for label, row in _rows(body, "splats", where)]
     return _with_carved(with_solids(scene, rows), body, folder, where)  # within the bounds of the whole
 
 
 _MOMENT = ("time", "latitude", "longitude")
 """What a sky may say instead of where its sun stands."""
+_OF_ALL_SKIES = ("ground", "intensity", "model")
+_OF_GRADIENTS = ("zenith", "horizon")
+"""What only a sky without daylight reads; whatever else a sky has, only one by daylight does."""
 
 
 def _with_moment(body: dict[str, Any], where: str) -> tuple[dict[str, Any], bool]:
@@ -422,6 +427,21 @@ def _with_moment(body: dict[str, Any], where: str) -> tuple[dict[str, Any], bool
     except AirworthyError as error:
         raise AssetError(f"{label}: {error}") from None
     return {**body, "sky": {"model": "daylight", **rest, "elevation": elevation, "azimuth": azimuth}}, own
+
+
+def _warn_of_idle(sky: Sky, where: str) -> None:
+    """Warn of numbers of a sky, other than its defaults, that its model does not read."""
+    daylight, plain = sky.model == "daylight", Sky()
+    of_daylight = [item.name for item in fields(Sky) if item.name not in (*_OF_ALL_SKIES, *_OF_GRADIENTS)]
+    names = _OF_GRADIENTS if daylight else of_daylight
+    idle = [name for name in names if getattr(sky, name) != getattr(plain, name)]
+    if idle:
+        other = "gradient" if daylight else "daylight"
+        warnings.warn(
+            f'{where}: sky: {", ".join(idle)} changes nothing without model = "{other}"; add that, or leave it out.',
+            AssetWarning,
+            stacklevel=2,
+        )
 
 
 def _with_sun(scene: Scene, body: dict[str, Any], own: bool) -> Scene:
