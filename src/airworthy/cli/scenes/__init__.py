@@ -563,6 +563,7 @@ def _render(config: RenderSceneConfig) -> int:
     quality = PictureLight.quality if still else config.quality
     light = PictureLight(quality, config.samples, config.bake, exposure, still)
     made = sky_pictures(scene, _camera(config), size, config.channels, config.time, light, config.sky)
+    make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")
         write_atomic(path, Image.fromarray(pixels).save)
