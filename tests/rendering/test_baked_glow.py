@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +106,21 @@ def test_points_lie_on_what_glows_in_proportion_to_its_light() -> None:
     assert (point[on_card] @ [1.0, 1.0, 0.0] <= 2.0 + 1e-9).all()
     assert (glow.first == [-1, 0, 6]).all()
     assert len(np.unique(face)) >= 3
+
+
+@pytest.mark.parametrize("patchy", [{"alpha_cutoff": 0.5}, {"emissive_map": "where"}])
+def test_points_are_chosen_on_nothing_that_glows_in_places(patchy: dict[str, Any]) -> None:
+    """A hole sends nothing, and a map says where light is sent: a point on either would light a floor from nowhere."""
+    whole = lit_floor(
+        Instance("panel", (1.0, 0.0, 1.0), materials=("glow",)),
+        Instance("panel", (-1.0, 0.0, 1.0), materials=("patchy",)),
+        panel=Box((0.3, 0.3, 1e-4)),
+    )
+    where = {"where": Texture(np.full((4, 4, 4), 255, np.uint8))}
+    look = {**whole.materials, "patchy": replace(whole.materials["glow"], base_color_map="where", **patchy)}
+    glow = glow_lamps(SceneBatch(replace(whole, materials=look, textures=where)))
+    assert glow.first.tolist() == [-1, 0, -1]
+    assert (glow.points()[1][:, 0] > 0.0).all()
 
 
 def leaf_scene() -> Scene:

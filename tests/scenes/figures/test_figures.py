@@ -172,3 +172,22 @@ def test_what_is_kept_has_its_channels(tmp_path: Path) -> None:
     for make in (lambda: mesh, lambda: Mesh(0.0 * points, np.array([[0, 1, 2]]))):
         found = kept_mesh("one", make, tmp_path, "airworthy.scenes.figures")
         np.testing.assert_array_equal(found.channels["share"], mesh.channels["share"])
+
+
+def test_a_head_that_looks_left_turns_left_and_takes_nothing_else_along() -> None:
+    straight, left = joint_frames(1.8, Stance()), joint_frames(1.8, Stance(look=0.6))
+    before, after = straight["head"][:3, :3] @ (1.0, 0.0, 0.0), left["head"][:3, :3] @ (1.0, 0.0, 0.0)
+    # x is ahead and y to the left; a neck that leans a little keeps the angle to its cosine.
+    assert np.arctan2(after[1], after[0]) - np.arctan2(before[1], before[0]) == pytest.approx(0.6, abs=0.02)
+    for joint, frame in straight.items():
+        if joint != "head":
+            np.testing.assert_array_equal(left[joint], frame)
+
+
+def test_who_walks_shares_limbs_whatever_stance_the_form_has() -> None:
+    """Limbs are cut at rest, as a skeleton turns them: forms that differ in stance alone share them."""
+    kit = person("somebody", 1.75, animation="walking")
+    rest, sitting = (with_figure(kit, replace(COARSE, stance=stance)).shapes for stance in (Stance(), Stance("sitting")))
+    limbs = [name for name in rest if "/figure/" in name]
+    assert len(limbs) > 5
+    assert all(sitting[name] is rest[name] for name in limbs)

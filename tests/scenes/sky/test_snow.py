@@ -88,6 +88,8 @@ def test_broadleaf_trees_are_seen_bare_under_snow_and_hit_with_their_leaves() ->
     leaved = planting.joined(Scene("s", sky=Sky(model="daylight"), instances=hit))
     bare = in_snow(leaved, 0.6)
     assert in_snow(leaved, 0.0).instances == leaved.instances
+    # Any snow is winter: the least of it bares as many as the most.
+    assert in_snow(leaved, 0.01).instances == bare.instances
     for before, after in zip(leaved.instances, bare.instances, strict=True):
         birch = before.shape.startswith("crown/birch")
         assert (after.shape, after.collide, after.covered, after.visible) == (before.shape, True, birch, not birch)

@@ -211,3 +211,15 @@ def test_a_varied_place_shares_what_is_large() -> None:
 def test_ranges_that_no_sky_has_are_refused(numbers: dict[str, Any], said: str) -> None:
     with pytest.raises(AirworthyError, match=said):
         SkyVariation(**numbers)
+
+
+def test_moonlight_comes_from_the_moon_and_only_after_dusk() -> None:
+    night = Sky(model="daylight", elevation=-0.5, azimuth=2.5, moon_elevation=0.6, moon_azimuth=-0.7)
+    light = moonlight(night)
+    assert light is not None
+    towards = (math.cos(0.6) * math.cos(-0.7), math.cos(0.6) * math.sin(-0.7), math.sin(0.6))
+    np.testing.assert_allclose(light.direction, [-component for component in towards], atol=1e-12)
+    # Told from 0.1 rad below the horizon on, about the end of civil twilight.
+    for elevation, lit in ((0.05, False), (0.0, False), (-0.09, False), (-0.11, True)):
+        assert (moonlight(replace(night, elevation=elevation)) is not None) == lit
+    assert moonlight(replace(night, moon_elevation=-0.1)) is None
