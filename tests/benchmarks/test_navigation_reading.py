@@ -16,7 +16,7 @@ from airworthy.benchmarks.navigation import job, store
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
 from airworthy.benchmarks.navigation.replay import config_of, replay_row
-from airworthy.benchmarks.navigation.report.page import write_report
+from airworthy.benchmarks.navigation.report.page import summary_of, write_report
 from airworthy.benchmarks.navigation.store import digest_of, identity_of, read_manifest, read_rows
 from airworthy.cli.main import main
 from airworthy.core.errors import AssetError
@@ -172,6 +172,20 @@ def test_a_report_needs_no_summary(text: str | None, whole: Path, tmp_path: Path
     assert "straight flight" in page
     for name in ("fleet", "scenarios", "indicators", "grid", "outcomes"):
         assert f'id="{name}-' in page
+
+
+def test_rows_tell_how_much_is_finished_whatever_a_summary_says(whole: Path, tmp_path: Path) -> None:
+    """A row is lost after the run: the summary that calls it complete is not believed, and the page and command say so."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    assert (
+        summary_of(tmp_path, store.read_rows(tmp_path))["state"] == json.loads((whole / job.SUMMARY_FILE).read_text())["state"]
+    )
+    path = tmp_path / store.RESULTS_FILE
+    table = pq.read_table(path)
+    pq.write_table(table.slice(0, 1).replace_schema_metadata(table.schema.metadata), path)
+    state = summary_of(tmp_path, store.read_rows(tmp_path))["state"]
+    assert (state["complete"], state["finished"], state["flights"]) == (False, 1, len(table))
+    assert f"This is not all: 1 of {len(table)} flights are finished." in write_report(tmp_path, pictures=False).read_text()
 
 
 def test_a_folder_without_flights_is_no_report(whole: Path, tmp_path: Path) -> None:

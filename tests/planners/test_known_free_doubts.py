@@ -15,7 +15,7 @@ from airworthy.benchmarks.navigation.doubts import start_room, warn_of_doubts, w
 from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.benchmarks.navigation.own_scenes import OwnSceneConfig, placed
 from airworthy.core.errors import AssetWarning
-from airworthy.geometry import Box
+from airworthy.geometry import Box, Shape
 from airworthy.planners.common.interface import Airframes, Mission, StartRoom
 from airworthy.planners.known_free.doubts import doubts_of
 from airworthy.planners.known_free.planner import KnownFreePlanner
@@ -25,7 +25,7 @@ from airworthy.vehicles import vehicle
 
 def walled(*walls: tuple[float, float]) -> SceneBatch:
     """A floor at z = 0 and thin walls, 2 m high, whose middles are there."""
-    boxes = {"floor": Box((9.0, 9.0, 0.05)), "wall": Box((0.4, 0.02, 1.0)), "across": Box((0.02, 0.4, 1.0))}
+    boxes: dict[str, Shape] = {"floor": Box((9.0, 9.0, 0.05)), "wall": Box((0.4, 0.02, 1.0)), "across": Box((0.02, 0.4, 1.0))}
     parts = [Instance("floor", (0.0, 0.0, -0.05), materials=("m",))]
     parts += [Instance("wall" if x == 0.0 else "across", (x, y, 1.0), materials=("m",)) for x, y in walls]
     return SceneBatch(Scene("s", boxes, {"m": Material()}, {}, tuple(parts)))

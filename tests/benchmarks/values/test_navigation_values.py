@@ -279,6 +279,8 @@ def test_pages_are_made_of_folders(
     from airworthy.benchmarks.navigation import replay
 
     monkeypatch.setattr(replay, "config_of", lambda identity, folder: SimpleNamespace(protocol=NavigationProtocol()))
+    # Of each of its pilots so many flights were asked for.
+    monkeypatch.setattr(page, "asked_flights", lambda config: range(110))
     for pictures in (True, False):
         told.run(f"pictures: {pictures}", lambda pictures=pictures: page.write_report(tmp_path, True, pictures, summary))
         told.run(

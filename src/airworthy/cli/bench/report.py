@@ -82,6 +82,9 @@ def _report(
         emit_json({"report": str(path), **scores, "planning": thinking, "proposals": offered})
         return
     show_scores(summary)
+    state = summary["state"]
+    if not state["complete"]:
+        print(f"This is not all: {state['finished']:,} of {state['flights']:,} flights are finished.")
     heads = ("Rank correlation of success with", *INDICATOR_LABELS.values())
     show_table("", heads, [(row["title"], *(cell["words"] for cell in row["cells"])) for row in [*trend, *within]])
     pairs = [pair_row(entry, titles) for entry in summary["paired"]]

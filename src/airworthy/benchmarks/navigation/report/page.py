@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.benchmarks.navigation.aggregation import pilots_of, summarize, vehicles_of
-from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.config import NavigationConfig, asked_flights
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.missions import scene_of
 from airworthy.benchmarks.navigation.replay import fly_row
@@ -226,21 +226,28 @@ def write_report(
 
 
 def summary_of(folder: str | Path, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return every number of the report from the rows of a folder; from its summary only what rows do not tell: how much was
-    asked for, on which machine, in what time."""
+    """Return every number of the report from the rows of a folder; from its manifest how much was asked for, and from its
+    summary only what neither tells: on which machine, in what time."""
     path = Path(folder) / SUMMARY_FILE
     summary_before = read_json(path, _SUMMARY_MAX) if path.is_file() else {}
     kept = summary_before if isinstance(summary_before, dict) else {}
     machine, state, took = (kept.get(name) for name in ("hardware", "state", "seconds"))
     known = isinstance(machine, dict) and all(isinstance(machine.get(name), str | int) for name in _MACHINE)
-    counts = isinstance(state, dict) and all(isinstance(state.get(name), int) for name in ("complete", "flights", "finished"))
     from airworthy.benchmarks.navigation.replay import config_of
 
-    protocol = config_of(read_manifest(folder)["identity"], folder).protocol
+    manifest = read_manifest(folder)
+    config = config_of(manifest["identity"], folder)
+    flights = len(asked_flights(config)) * len(manifest["pilots"])
     return {
-        **summarize(rows, protocol),
+        **summarize(rows, config.protocol),
         "hardware": machine if known else dict.fromkeys(_MACHINE, "unknown"),
-        "state": state if counts else {"complete": True, "flights": len(rows), "finished": len(rows)},
+        # A summary of before may tell of more rows than are there now.
+        "state": {
+            **(state if isinstance(state, dict) else {}),
+            "complete": len(rows) >= flights,
+            "flights": flights,
+            "finished": len(rows),
+        },
         "seconds": _seconds(took),
     }
 
