@@ -330,13 +330,15 @@ def test_reports_are_written_again(told: Transcript, monkeypatch: Patch) -> None
         "flips": [flip],
         "motion": {"ego": motion},
         "seconds": {"ego": {"thinking": 0.5, "calls": 250.0, "flying": 3.0, "setup": 1.0}},
+        "state": {"complete": True, "flights": 4, "finished": 4},
     }
+    partly = {**summary, "flips": [], "state": {"complete": False, "flights": 2520, "finished": 4}}
     Path("out").mkdir()
     monkeypatch.setattr(store, "read_manifest", lambda folder: manifest)
     monkeypatch.setattr(store, "read_rows", lambda folder: rows)
     monkeypatch.setattr(page, "write_report", told.fake("write_report", Path("out/report.html")))
     monkeypatch.setattr(page, "write_summary", told.fake("write_summary"))
-    for name, found in (("repeats", summary), ("none", {**summary, "flips": []})):
+    for name, found in (("repeats", summary), ("none", partly)):
         monkeypatch.setattr(page, "summary_of", lambda folder, rows, found=found: found)
         for words in ("out", "out --json --no-pictures"):
             told.run(f"report {words}: {name}", lambda words=words: report.main(words.split()))
