@@ -192,12 +192,15 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
     guess = ""
     for expected, unit in ((1.0, "in g"), (GRAVITY / 0.3048, "in ft/s^2"), (2048.0, "raw counts"), (4096.0, "raw counts")):
         for factor in (1.0, 9.81):  # as it is, or after a factor from g
-            if abs(value / (expected * factor) - 1.0) < 0.05 and not guess:
+            # 1 g after that factor is m/s^2 whose scale is off, or a sensor that is.
+            if abs(value / (expected * factor) - 1.0) < 0.05 and expected * factor != 9.81 and not guess:
                 guess = (
                     f": the file's numbers look {unit}"
                     if unit == "in g" or "ft" in unit
                     else f": {unit}, {expected:g} for one g"
                 )
+    if not guess and abs(value / GRAVITY - 1.0) < 0.1:
+        guess = f": its scale is off by {100.0 * (value / GRAVITY - 1.0):+.1f} %"
     return LogCheck(name, False, f"|specific force| at rest is {value:.4g} m/s^2, expected {low} to {high}{guess}.", value)
 
 

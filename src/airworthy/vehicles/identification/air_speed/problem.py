@@ -130,6 +130,11 @@ class AirProblem(FitProblem):
     flown: tuple[FlownAir, ...] = ()
     """Of each flight."""
 
+    @property
+    def levelled(self) -> tuple[bool, ...]:
+        """None: what is fitted to is no force of rotors."""
+        return (False,) * len(self.windows)
+
     def errors(self, theta: Array, flight: int) -> Array:
         """Return errors of a flight's windows in means over blocks, (sets, windows, blocks, 6): velocity, then force."""
         both = air_errors(self.flown[flight], self._named(theta, flight))[:, :, 1:]

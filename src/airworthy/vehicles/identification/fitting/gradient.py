@@ -15,7 +15,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.vehicles.identification.fitting.parameters import FALL, SPEEDS_LATE
-from airworthy.vehicles.identification.fitting.refine import BLOCK_STEPS, FAR, SOFT, TOLD_BLOCKS, FitProblem
+from airworthy.vehicles.identification.fitting.refine import BLOCK_STEPS, FAR, LIFT, SOFT, TOLD_BLOCKS, FitProblem
 from airworthy.vehicles.identification.prediction.plant import Plant, picked
 from airworthy.vehicles.identification.prediction.predict import Windows, crossed, drift_times, rotor_states, thrusts
 
@@ -72,7 +72,7 @@ def cost_and_gradient(problem: FitProblem, theta: Array) -> tuple[float, Array]:
         for j, row in enumerate(late[1:], start=1):
             slopes[row - 1] += float((back.by_state * (states[j] - states[0])).sum()) / sizes[row - 1]
     z = ((theta - parameters.mean) / sd)[index]
-    beside = problem.beside(moved)
+    beside = problem.measured(moved)
     total += 0.5 * float(z @ z) + 0.5 * float(beside[0] @ beside[0])
     return total, slopes + z + ((beside[1:] - beside[0]) / sizes[:, None]) @ beside[0]
 
@@ -162,7 +162,13 @@ def _weighed(problem: FitProblem, flight: int, plant: Plant, motion: _Motion) ->
     slopes = np.zeros((count, both.shape[1] + 1, 6))
     by_errors = np.einsum("wnc,cnb->wbc", white / root[:, None, None], whitening, optimize=True)
     slopes[:, 1 : used + 1, picked] = np.repeat(by_errors / BLOCK_STEPS, BLOCK_STEPS, axis=1)
-    return float((size * (root - 1.0)).sum()), slopes[..., :3], slopes[..., 3:]
+    cost = float((size * (root - 1.0)).sum())
+    level = problem.levels[flight] if problem.levels else None
+    if level is not None:
+        off = float(np.clip(level.weight @ both[:, :used, LIFT].mean(axis=1) / level.sd, -FAR, FAR))
+        cost += 0.5 * off**2
+        slopes[:, 1 : used + 1, LIFT] += (off / level.sd / used) * level.weight[:, None]
+    return cost, slopes[..., :3], slopes[..., 3:]
 
 
 def _before(read: Array) -> Array:

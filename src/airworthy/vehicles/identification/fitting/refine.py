@@ -4,7 +4,7 @@ Gauss-Newton with Levenberg's damping on errors of rate and specific force, all 
 batch, four dampings in another. A window's errors share their cause - a push that lasts turns all of its rates - so they are
 weighed by the inverse of their covariance over the window, a mixture of noise and of pushes that last, taken anew from the
 fit's errors: what a push explains tells nothing of the vehicle. A window whose error is far beyond the others' counts by its
-length and no more (soft L1).
+length and no more (soft L1). How much thrust there is stands beside, as the mean of the whole flight tells it (`levels`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayIndex, ArrayInt
+from airworthy.vehicles.identification.fitting.levels import LevelWeight, level_weights
 from airworthy.vehicles.identification.fitting.parameters import Parameters
 from airworthy.vehicles.identification.fitting.whitening import whitening_of
 from airworthy.vehicles.identification.known import MeasuredValue
@@ -58,6 +59,8 @@ FEW_MAX = 4.0
 scatter, since the fit has made their sum zero. Ours, by a study of 10 s logs (`verification.identification.coverage`)."""
 KEPT, KEPT_SETS = 4, 64
 """Batches of errors that are kept of each flight, and the largest: a covariance taken anew weighs the same errors once more."""
+LIFT = 5
+"""Channel of the specific force along z."""
 SCALE_FLOOR = (1e-4, 1e-3)
 """Least scale of rates [rad/s] and specific forces [m/s^2]: float noise must not count as knowledge."""
 
@@ -78,13 +81,24 @@ class FitProblem:
     whitening: tuple[Array, ...] = ()
     """Of each flight, what makes errors of a channel independent and of unit size, (channels, blocks, blocks); empty: not taken
     yet."""
+    levels: tuple[LevelWeight | None, ...] = ()
+    """Of each flight, what its windows count in the mean error along z; None: that does not count there."""
     _known: OrderedDict[tuple[int, bytes], Array] = field(default_factory=OrderedDict, init=False, repr=False)
     """Errors of vectors that were asked for of late, whatever they are weighed by."""
+    _lifted: OrderedDict[tuple[int, bytes], Array] = field(default_factory=OrderedDict, init=False, repr=False)
+    """Of these, those along z in the mean over each window."""
 
     @property
     def picked(self) -> ArrayIndex:
         """Places of the channels that count."""
         return np.flatnonzero(self.channels)
+
+    @property
+    def levelled(self) -> tuple[bool, ...]:
+        """Of each flight, whether it tells the level of thrust."""
+        count = len(self.windows)
+        silent = [k < len(self.unheard) and self.unheard[k][LIFT] for k in range(count)]
+        return tuple(self.channels[LIFT] and not silent[k] for k in range(count))
 
     def errors(self, theta: Array, flight: int) -> Array:
         """Return errors of a flight's windows in means over blocks, (sets, windows, blocks, channels).
@@ -100,12 +114,27 @@ class FitProblem:
             plant = self.parameters.plant(theta[first], flight)
             found = window_errors(plant, self.windows[flight])[..., self.picked][kind]
             if len(theta) <= KEPT_SETS:
-                self._known[key] = found
-                while len(self._known) > KEPT * len(self.windows):
-                    self._known.popitem(last=False)
+                self._keep(self._known, key, found)
+            if self.channels[LIFT]:
+                # Kept of large batches, too: they are asked for again, and small.
+                self._keep(self._lifted, key, found[..., np.flatnonzero(self.picked == LIFT)[0]].mean(axis=2))
         else:
             self._known.move_to_end(key)
         return found
+
+    def _keep(self, kept: OrderedDict[tuple[int, bytes], Array], key: tuple[int, bytes], found: Array) -> None:
+        kept[key] = found
+        kept.move_to_end(key)
+        while len(kept) > KEPT * len(self.windows):
+            kept.popitem(last=False)
+
+    def lifts(self, theta: Array, flight: int) -> Array:
+        """Return errors of a flight's specific force along z in the mean over each window [m/s^2], (sets, windows)."""
+        key = (flight, theta.tobytes())
+        if key not in self._lifted:
+            self._known.pop(key, None)
+            self.errors(theta, flight)
+        return self._lifted[key]
 
     def scaled(self, theta: Array) -> FitProblem:
         """Return the problem whose errors are weighed by the covariance that those of one vector have."""
@@ -113,9 +142,17 @@ class FitProblem:
         found = [whitening_of(self.errors(theta[None], k)[0], floor, BLOCK_STEPS * w.step) for k, w in enumerate(self.windows)]
         for part, silent in zip(found, self.unheard, strict=False):
             part[np.asarray(silent, bool)[self.picked]] = 0.0
-        made = replace(self, whitening=tuple(found))
+        heard = np.flatnonzero(self.levelled).tolist()
+        told = level_weights(
+            [self.lifts(theta[None], k)[0] for k in heard], [self.windows[k].start for k in heard], SCALE_FLOOR[1]
+        )
+        levels: list[LevelWeight | None] = [None] * len(self.windows)
+        for k, level in zip(heard, told, strict=True):
+            levels[k] = level
+        made = replace(self, whitening=tuple(found), levels=tuple(levels))
         # The same windows and parameters: errors that are known stay so.
         object.__setattr__(made, "_known", self._known)
+        object.__setattr__(made, "_lifted", self._lifted)
         return made
 
     def residuals(self, theta: Array) -> tuple[Array, Array]:
@@ -133,6 +170,13 @@ class FitProblem:
         return flat, np.concatenate(counts)
 
     def beside(self, theta: Array) -> Array:
+        """Return what else was measured, and thrust's level in each flight, as scaled errors, (sets, numbers)."""
+        found = [self.lifts(theta, k) @ level.weight / level.sd for k, level in enumerate(self.levels) if level is not None]
+        levels = np.reshape(found, (len(found), len(theta))).T
+        levels = np.clip(np.nan_to_num(levels, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR)
+        return np.concatenate([self.measured(theta), levels], axis=1)
+
+    def measured(self, theta: Array) -> Array:
         """Return what else was measured, as scaled errors, (sets, numbers)."""
         beside = self.parameters.beside(theta)
         if self.izz is None:
@@ -308,22 +352,24 @@ def left_out_scores(fit: Fit, folds: ArrayInt) -> Array:
 
 def promised_gain(problem: FitProblem, theta: Array) -> float:
     """Return how much one step of Gauss-Newton from a vector lowers the cost, by slopes and curvature there."""
-    curvature, gradient, _, _ = _system(problem, theta)
+    curvature, gradient, *_ = _system(problem, theta)
     return 0.5 * float(gradient @ np.linalg.solve(curvature, gradient))
 
 
-def _system(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, float]:
-    """Curvature, gradient, gradients of each window, cost; in prior deviations of what is free."""
+def _system(problem: FitProblem, theta: Array) -> tuple[Array, Array, Array, float, Array]:
+    """Curvature, gradient, gradients of each window, cost, part of the curvature that no window tells; in prior deviations of
+    what is free."""
     found, slopes, counts, beside, beside_slopes = _derivatives(problem, theta)
     index = problem.parameters.index
     z = ((theta - problem.parameters.mean) / problem.parameters.sd)[index]
     weight = 1.0 / np.sqrt(1.0 + (found**2).sum(axis=-1) / (SOFT**2 * counts))
     each = np.einsum("wnp,wn,w->wp", slopes, found, weight, optimize=True)
     heavy = (slopes * np.sqrt(weight)[:, None, None]).reshape(-1, len(index))
-    curvature = heavy.T @ heavy + np.eye(len(index)) + beside_slopes.T @ beside_slopes
+    stands = np.eye(len(index)) + beside_slopes.T @ beside_slopes
+    curvature = heavy.T @ heavy + stands
     gradient = each.sum(axis=0) + z + beside_slopes.T @ beside
     cost = _cost(problem, theta[None], found[None], counts, beside[None])[0]
-    return curvature, gradient, each, float(cost)
+    return curvature, gradient, each, float(cost), stands
 
 
 def descend_by_gauss_newton(problem: FitProblem, theta: Array, iterations: int) -> tuple[Array, float, int]:
@@ -332,7 +378,7 @@ def descend_by_gauss_newton(problem: FitProblem, theta: Array, iterations: int) 
     damping, used, cost = 1e-3, 0, np.inf
     while used < iterations:
         used += 1
-        curvature, gradient, _, cost = _system(problem, theta)
+        curvature, gradient, _, cost, _ = _system(problem, theta)
         diagonal = np.diag(np.diag(curvature))
         tried = np.repeat(theta[None], 4, axis=0)
         for row, factor in zip(tried, (0.1, 1.0, 10.0, 1e3), strict=True):
@@ -357,9 +403,9 @@ def descend_by_gauss_newton(problem: FitProblem, theta: Array, iterations: int) 
 
 
 def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int, starts: tuple[float, ...]) -> Fit:
-    curvature, _, each, cost = _system(problem, theta)
+    curvature, _, each, cost, stands = _system(problem, theta)
     inverse = np.asarray(np.linalg.inv(curvature), np.float64)
-    scattered = np.diag(_scatter(inverse, each, problem.shared(SHARED), problem.covered / SHARED))
+    scattered = np.diag(_scatter(inverse, each, problem.shared(SHARED), problem.covered / SHARED, stands))
     index, sd = problem.parameters.index, problem.parameters.sd
     laplace, sandwich = sd.copy(), sd.copy()
     laplace[index] *= np.sqrt(np.diag(inverse))
@@ -373,7 +419,7 @@ def _distributed(problem: FitProblem, theta: Array, cost: float, iterations: int
     return Fit(problem, theta, cost, laplace, sandwich, covariance, iterations, starts)
 
 
-def _scatter(inverse: Array, each: Array, shared: Array, count: float) -> Array:
+def _scatter(inverse: Array, each: Array, shared: Array, count: float, stands: Array) -> Array:
     """Covariance by how gradients of windows scatter that share what disturbs them (Newey and West 1987).
 
     Args:
@@ -381,8 +427,8 @@ def _scatter(inverse: Array, each: Array, shared: Array, count: float) -> Array:
         each: Gradients, (windows, p).
         shared: (windows, windows).
         count: Stretches that share nothing.
+        stands: Curvature of the priors and of what was measured beside, (p, p): these are no gradients that scatter.
     """
     told = float(np.sum(1.0 - np.diag(inverse)))
     factor = min(count / max(count - told, 1e-9), FEW_MAX) if count > told else FEW_MAX
-    # The prior is no gradient that scatters: its part stands as it is.
-    return np.asarray(inverse @ (factor * each.T @ shared @ each + np.eye(len(inverse))) @ inverse)
+    return np.asarray(inverse @ (factor * each.T @ shared @ each + stands) @ inverse)
