@@ -1,9 +1,9 @@
 """What a whole flight tells of thrust's level: over a flight, pushes along z are zero in the mean.
 
 Within a window a push that lasts cannot be told from thrust that is a little more, so that windows alone tell how thrust goes
-with commands and hardly how much of it there is. Over a flight it can: what pushes a vehicle up and down comes and goes. The mean
-error of the specific force along z is one number of each flight, as sure as what lasts within it and differs between flights
-leaves it.
+with commands and hardly how much of it there is. Over a flight it can: what pushes a vehicle up and down comes and goes. The
+mean error of the specific force along z is one number of each flight, as sure as what lasts within it and differs between
+flights leaves it.
 """
 
 from __future__ import annotations
