@@ -24,8 +24,8 @@ TURNING = 0.3
 STRETCH_TIME = 10.0
 """Deviations and speeds are those of the best stretch of this length [s]; ours: a third to a half of an excitation flight."""
 LEVER_RATE, DRAG_SPEED, SAG = 3.0, 2.0, 0.04
-"""Rate that shows a lever [rad/s], air speed that shows drag [m/s], share of voltage that shows sag. Ours for the last: 7 % tell
-its exponent to 0.01, and left out they change thrust by 10 % within the flight; the deviation says what less tells."""
+"""Rate that shows a lever [rad/s], air speed that shows drag [m/s], share of voltage that shows sag. Ours for the last: 7 %
+tell its exponent to 0.01, and left out change thrust by 10 % within the flight; the deviation says what less tells."""
 
 DIFFERENCE = 0.1
 """Between positions whose difference is a velocity [s]."""
