@@ -81,10 +81,13 @@ def test_the_nearest_vehicle_has_its_rotors_in_the_bases_order(turned: tuple[int
 
 def test_few_stretches_make_the_scatter_larger() -> None:
     inverse, each = 0.1 * np.eye(3), np.random.default_rng(0).normal(size=(40, 3))
-    many, few = (_scatter(inverse, each, np.eye(40), count) for count in (1e9, 5.4))
+    many, few = (_scatter(inverse, each, np.eye(40), count, np.eye(3)) for count in (1e9, 5.4))
     alone = inverse @ inverse
     # 2.7 numbers are told of 5.4 stretches: twice the variance.
     assert np.allclose(few - alone, 2.0 * (many - alone))
+    # What stands beside the windows does not scatter, whatever their count.
+    beside = _scatter(inverse, each, np.eye(40), 5.4, np.diag([1.0, 1.0, 9.0]))
+    assert np.allclose(beside - few, np.diag([0.0, 0.0, 8.0]) @ inverse @ inverse)
 
 
 @dataclass
