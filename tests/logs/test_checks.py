@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.frames import conjugate, from_rotation_vector, rotate
+from airworthy.core.frames import conjugate, flu_frd_vector, from_rotation_vector, multiply, rotate
 from airworthy.logs import Log, LogSource, LogStream, flight_segments, integrate_gyro, log_checks, log_findings, read_log
 from airworthy.logs.checks import refuse_wrong_units, rest_noise
+from airworthy.vehicles.identification.prediction.signals import flight_signals
+from airworthy.vehicles.identification.supply import supply_range
 
 RATE = 250.0
 
@@ -160,6 +162,90 @@ def test_rates_in_degrees_are_found() -> None:
     assert "deg/s" in found.said
 
 
+def turning(seconds: float = 12.0, noise: float = 0.0) -> Log:
+    """A hover without rest that rocks about all axes, as poses of a hundredth of a degree at the gyro's rate see it."""
+    time = np.arange(0.0, seconds, 1.0 / RATE)
+    # Roll, pitch and yaw by themselves, never far from level.
+    rate = np.stack([0.5 * np.cos(2.0 * time), 0.4 * np.cos(3.1 * time), 0.3 * np.cos(1.3 * time)], axis=1)
+    attitude = integrate_gyro(time, rate)
+    force = np.tile([0.0, 0.0, 9.81], (len(time), 1))
+    grain = np.random.default_rng(3).normal(size=(len(time), 3)) * noise
+    streams = (
+        LogStream("gyro", time, rate),
+        LogStream("accelerometer", time, force),
+        LogStream("motor_command", time, np.full((len(time), 4), 0.5), stamp="held"),
+        LogStream("attitude", time, multiply(attitude, from_rotation_vector(grain))),
+    )
+    return Log("made", streams, LogSource("made", "", "test"))
+
+
+def named(log: Log, **values: object) -> Log:
+    """Return the log with other values of some kinds."""
+    return replace(log, streams=tuple(replace(s, values=values.get(s.kind, s.values)) for s in log.streams))
+
+
+def test_a_gyro_whose_z_is_down_is_named_and_refused() -> None:
+    """The accelerometer is FLU, and no rest is there: attitudes alone tell."""
+    log = turning()
+    assert check(log, "gyro against attitude").passed
+    refuse_wrong_units(log, "Nothing is told.")
+    gyro, attitude = log.stream("gyro").values, log.stream("attitude").values
+    wrong = named(log, gyro=flu_frd_vector(gyro))
+    found = check(wrong, "gyro against attitude")
+    assert found.passed is False
+    assert found.said.startswith("The gyro's body z is down by attitude: FRD named FLU.")
+    with pytest.raises(AirworthyError, match=r"Log 'made': The gyro's body z is down .* Nothing is told\."):
+        refuse_wrong_units(wrong, "Nothing is told.")
+    # Other attitudes that agree with the gyro clear it.
+    right = replace(log.stream("attitude"), label="capture", values=multiply(attitude, [1.0, 0.0, 0.0, 0.0]))
+    refuse_wrong_units(replace(log, streams=(*log.streams, right)), "Nothing is told.")
+    # A capture system's body may be turned about z: that is no other frame.
+    for angle in (90.0, 180.0):
+        turned = multiply(attitude, from_rotation_vector([0.0, 0.0, np.deg2rad(angle)]))
+        assert check(named(log, attitude=turned), "gyro against attitude").passed
+    # Turns about the diagonal of x and y alone leave that open.
+    diagonal = np.zeros_like(gyro)
+    diagonal[:, :2] = gyro[:, :1]
+    turned = multiply(integrate_gyro(log.stream("gyro").time, diagonal), from_rotation_vector([0.0, 0.0, np.pi / 2]))
+    assert check(named(log, gyro=diagonal, attitude=turned), "gyro against attitude").passed
+
+
+def test_attitudes_whose_z_is_down_are_told_from_a_gyros() -> None:
+    """They turn the force that holds the vehicle up down; the gyro is not blamed."""
+    log = turning()
+    attitude = log.stream("attitude").values
+    down = check(named(log, attitude=multiply(attitude, [1.0, 0.0, 0.0, 0.0])), "gyro against attitude")
+    assert down.passed is False
+    assert "attitude's body z is down where those of gyro and accelerometer are up" in down.said
+    world = named(log, attitude=multiply([1.0, 0.0, 0.0, 0.0], attitude))
+    assert "the world's z is down (NED named ENU)" in check(world, "gyro against attitude").said
+    refuse_wrong_units(world, "Nothing is told.")
+
+
+def test_a_force_along_minus_z_in_flight_is_refused_without_a_rest() -> None:
+    log = turning()
+    assert check(log, "gravity in flight").passed is None
+    wrong = named(log, accelerometer=flu_frd_vector(log.stream("accelerometer").values))
+    assert check(wrong, "gravity in flight").passed is False
+    with pytest.raises(AirworthyError, match=r"In flight the specific force points along -z: .*FRD named FLU"):
+        refuse_wrong_units(wrong, "Nothing is told.")
+
+
+@pytest.mark.parametrize(("factor", "said"), [(180.0 / np.pi, "fast"), (np.pi / 180.0, "slowly")])
+def test_a_factor_of_57_is_found_where_speeds_of_turning_drown(factor: float, said: str) -> None:
+    """Poses whose noise is 1.4 times the turn of a sample: over half a second rotations are 60 times larger."""
+    log = turning(noise=0.002)
+    wrong = named(log, gyro=factor * log.stream("gyro").values)
+    found = check(wrong, "gyro against attitude")
+    assert found.passed is False
+    assert found.value == pytest.approx(factor, rel=0.01)
+    units = ("deg/s", "rad/s") if factor > 1.0 else ("rad/s", "deg/s")
+    told = f"as {said} as attitudes: the file's rates are in {units[0]} and were taken for {units[1]}."
+    assert re.sub(r"57\.\d", "57", found.said) == f"The gyro turns 57 times {told}"
+    with pytest.raises(AirworthyError, match=r"57\.\d times as"):
+        refuse_wrong_units(wrong, "Nothing is told.")
+
+
 @pytest.mark.parametrize("noise", [0.01, 0.03, 0.1])
 def test_a_log_that_hardly_turns_is_not_called_wrong(noise: float) -> None:
     """Noise of the gyro lengthens its turns: that is no wrong unit."""
@@ -257,6 +343,27 @@ def test_findings_by_rate_and_voltage() -> None:
     assert found["lag and dead time"].verdict == "cannot tell"
     assert "19 Hz" in found["lag and dead time"].reason
     assert "constant" in found["battery"].reason
+
+
+def test_a_battery_falls_by_what_lasts_over_the_usable_flight() -> None:
+    """Before take-off it has 16.8 V, two samples drop out and one jumps up: the flight's 15 to 14 V are left."""
+    log = flight()
+    time = np.arange(0.0, 40.0, 0.02)
+    share = np.clip((time - 5.5) / (39.7 - 5.5), 0.0, 1.0)
+    volts = np.where(time < 5.0, 16.8, 15.0 - share)
+    volts[[700, 701, 1200]] = 0.0, 3.0, 40.0
+    with_battery = replace(log, streams=(*log.streams, LogStream("voltage", time, volts[:, None])))
+    segments = flight_segments(with_battery)
+    found = next(f for f in log_findings(with_battery, segments) if f.parameter == "battery")
+    assert found.verdict == "can tell"
+    match = re.fullmatch(r"voltage falls by ([\d.]+) % over the usable flight", found.reason)
+    assert match is not None
+    # 1 % off each end: 0.98 of 1 V, of 14.99 V.
+    assert float(match[1]) == pytest.approx(6.54, abs=0.1)
+    # What is fitted is measured by the same rule.
+    ends = supply_range([flight_signals(with_battery, segments)])
+    assert ends is not None
+    assert 100.0 * (ends[2] - ends[0]) / ends[2] == pytest.approx(float(match[1]), abs=0.05)
 
 
 def test_logs_without_commands_tell_no_vehicle(data_dir: Path) -> None:

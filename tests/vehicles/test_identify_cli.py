@@ -85,6 +85,12 @@ def test_mistakes(
     assert said in refused(capsys, log, *more)
 
 
+def test_what_lacks_most_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a log there is nothing to weigh."""
+    assert refused(capsys).startswith("No log was given; expected at least one flight")
+    assert refused(capsys, *FRAME, "--method", "eschmann2024").startswith("No log was given")
+
+
 def test_a_log_without_commands_is_refused(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = data_dir / "flights/euroc_v101"
     assert "holds no motor commands" in refused(capsys, str(folder / "imu0.csv"), *MASS, *FRAME)

@@ -14,7 +14,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import Known, identify
-from airworthy.verification.identification import crazyflie, dead_time, figures, refusals
+from airworthy.verification.identification import bench, crazyflie, dead_time, figures, refusals
 from airworthy.verification.identification.figures import identify_figures, misses
 from airworthy.verification.identification.truths import RATE, REST, flown, truths
 
@@ -34,6 +34,21 @@ def test_figures_hold(data_dir: object) -> None:
     missed = [figure for figure in found if not figure.passed]
     assert {figure.name for figure in missed} == MISSED
     assert all(figure.note for figure in missed)
+
+
+def test_figures_of_a_bench_are_shares_of_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vehicle that is found 3 % too heavy, its Izz 4 % too small and its rotors 0.5 % too fast."""
+    truth = truths()[0].vehicle
+    inertia = (*truth.inertia[:2], 0.96 * truth.inertia[2], *truth.inertia[3:])
+    rotors = tuple(replace(rotor, speed_max=1.005 * 2200.0) for rotor in truth.rotors)
+    mass = SimpleNamespace(value=1.03 * truth.mass, sd=0.02 * truth.mass)
+    found = SimpleNamespace(value=lambda name: mass, vehicle=replace(truth, inertia=inertia, rotors=rotors))
+    monkeypatch.setattr(bench, "stand_fit", lambda truth: None)
+    monkeypatch.setattr(bench, "Known", lambda **given: None)
+    monkeypatch.setattr(bench, "identify", lambda logs, known, quick: found)
+    told = list(bench._beside(truth, truth, None))  # type: ignore[arg-type]
+    assert [figure.measured for figure in told] == pytest.approx([1.5, 0.03, 0.04, 0.005])
+    assert all(figure.passed for figure in told)
 
 
 def test_a_full_battery_turns_rotors_faster_than_full_command_at_its_mean() -> None:

@@ -34,7 +34,7 @@ from airworthy.vehicles import (
 )
 from airworthy.vehicles.bench.fit import bench_of
 from airworthy.vehicles.identification.cad import cad_inertia
-from airworthy.vehicles.identification.known import MeasuredValue, frame_vehicle, measured, parts_of
+from airworthy.vehicles.identification.known import NO_LOG, MeasuredValue, frame_vehicle, measured, parts_of
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals
 from airworthy.vehicles.identification.published import PublishedFit, identify_published
 
@@ -131,6 +131,8 @@ IDENTIFY_RULES = (
 
 def run(config: IdentifyConfig) -> int:
     """Run the command."""
+    if not config.logs:
+        raise AirworthyError(NO_LOG)
     refuse_idle(config, IDENTIFY_RULES)
     if config.out is not None:
         refuse_unwritable(config.out)

@@ -7,12 +7,13 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.logs.advice import rate_advice
-    from airworthy.logs.checks import LogCheck, log_checks
+    from airworthy.logs.checks import log_checks
     from airworthy.logs.clocks.clock import even_clock
     from airworthy.logs.clocks.kinematics import integrate_gyro
     from airworthy.logs.clocks.stream_clock import ClockFit, clock_fit, on_gyro_clock
     from airworthy.logs.excitation import LogFinding, log_findings
     from airworthy.logs.guessing.mappings import guess_mapping
+    from airworthy.logs.log_check import LogCheck
     from airworthy.logs.message_reading import mcap_messages
     from airworthy.logs.motors.columns import MotorOrder, motor_order
     from airworthy.logs.quality import StreamQuality

@@ -13,13 +13,13 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.core.frames import conjugate, multiply, normalize, rotate, to_rotation_vector
-from airworthy.logs.clocks.clock import gyro_lag
+from airworthy.core.frames import multiply, normalize, rotate
+from airworthy.logs.against_attitude import AGAINST, DOWN, FORCE_ROWS, against_attitude, gyro_is_wrong
 from airworthy.logs.clocks.kinematics import integrate_gyro
-from airworthy.logs.clocks.stream_clock import ascending, clock_fit
+from airworthy.logs.log_check import LogCheck, went_back
 from airworthy.logs.quality import REST_RATE
 from airworthy.logs.record import Log, LogStream
-from airworthy.logs.segments import FITTED, command_at, flight_segments
+from airworthy.logs.segments import FITTED, Span, command_at, flight_segments
 
 REST_TIME = 1.0
 """Shortest rest that counts [s]."""
@@ -33,30 +33,10 @@ FLIGHT_TIME = 20.0
 """Shortest flight over which the mean vertical force must be gravity [s]."""
 UNITS = ("gravity at rest", "gravity in flight", "volts of ")
 """How names of checks of units begin that must pass before anything is told of a vehicle."""
-AGAINST = "gyro against "
-"""How the name of the check of an attitude's turns begins; the stream's name follows."""
-TELLING = 0.8
-"""Ours: correlation of two speeds of turning from which on a ratio other than 1 is one of units or axes. A wrong unit leaves
-the correlation as it is; where a vehicle hardly turns, noise lowers it and lengthens the gyro's turns."""
 RATE_MAX = 50_000.0
 """Ours: fastest rate of an inertial sensor or a command [Hz]."""
-_DOWN = 0.7
-"""Share of a resting force along -z from which the body's z points down."""
 _BLOCK = 1 << 16
 """Ours: rows that are turned at once."""
-_DEGREES = 180.0 / np.pi
-
-
-@dataclass(frozen=True)
-class LogCheck:
-    """One check: what was measured, and whether it is what it should be."""
-
-    name: str
-    passed: bool | None
-    """None: the log does not hold what the check needs."""
-    said: str
-    """A sentence."""
-    value: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -79,7 +59,9 @@ class RestNoise:
 def log_checks(log: Log) -> tuple[LogCheck, ...]:
     """Check units and gravity of a log."""
     rest = rest_noise(log)
-    return (_stamps(log), _at_rest(log, rest), _in_flight(log, rest), *_supplies(log), *_against_attitude(log))
+    flown = flight_segments(log).flown if log.has("motor_command") or log.has("position") else ()
+    up = _force_up(log, flown)
+    return (_stamps(log), _at_rest(log, rest), _in_flight(log, rest, flown, up), *_supplies(log), *against_attitude(log, up))
 
 
 def refuse_wrong_units(log: Log, consequence: str, checks: Sequence[LogCheck] | None = None) -> None:
@@ -91,10 +73,14 @@ def refuse_wrong_units(log: Log, consequence: str, checks: Sequence[LogCheck] | 
         checks: Of it; None: they are made.
 
     Raises:
-        AirworthyError: Gravity, or the supply's voltage, is none.
+        AirworthyError: Gravity, or the supply's voltage, is none, or the gyro has another unit or frame by all attitudes.
     """
-    for check in log_checks(log) if checks is None else checks:
-        if check.passed is False and check.name.startswith(UNITS):
+    checks = log_checks(log) if checks is None else checks
+    turns = [check for check in checks if check.name.startswith(AGAINST)]
+    # One stream of attitudes that agrees with the gyro clears it: then another one is wrong.
+    blamed = [] if any(check.passed for check in turns) else [check for check in turns if gyro_is_wrong(check)]
+    for check in (*(check for check in checks if check.name.startswith(UNITS)), *blamed):
+        if check.passed is False:
             raise AirworthyError(f"Log {log.name!r}: {check.said} {consequence}")
 
 
@@ -111,13 +97,6 @@ def _stamps(log: Log) -> LogCheck:
         return LogCheck("stamps", True, "Those of all streams go on.", 0.0)
     count = float(sum(stream.quality.backward for stream in log.streams))
     return LogCheck("stamps", False, f"They go back in {', '.join(back)}: two moments share a time there.", count)
-
-
-def _went_back(log: Log, *kinds: str) -> str:
-    """Return why a check cannot be made, the first stream of the kinds or names whose stamps go back; empty without any."""
-    known = {name for stream in log.streams for name in (stream.kind, stream.name)}
-    names = [log.stream(kind).name for kind in kinds if kind in known and log.stream(kind).quality.backward]
-    return f"Stamps of {names[0]} go back." if names else ""
 
 
 def rest_noise(log: Log) -> RestNoise | None:
@@ -180,11 +159,11 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
         return LogCheck(name, None, "There is no accelerometer.")
     if rest is None:
         return LogCheck(name, None, "The log holds no rest of a second: gyro still, no motor commanded.")
-    if told := _went_back(log, "gyro", "accelerometer"):
+    if told := went_back(log, "gyro", "accelerometer"):
         return LogCheck(name, None, told)
     value = float(np.linalg.norm(rest.force))
     low, high = GRAVITY_REST
-    if low <= value <= high and rest.force[2] < -_DOWN * value:
+    if low <= value <= high and rest.force[2] < -DOWN * value:
         said = f"At rest the specific force points along -z ({rest.force[2]:.2f} of {value:.2f} m/s^2)"
         return LogCheck(name, False, f"{said}: the body's z is down (FRD named FLU), or it lies upside down.", value)
     if low <= value <= high:
@@ -204,16 +183,33 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
     return LogCheck(name, False, f"|specific force| at rest is {value:.4g} m/s^2, expected {low} to {high}{guess}.", value)
 
 
-def _in_flight(log: Log, rest: RestNoise | None) -> LogCheck:
+def _force_up(log: Log, flown: Sequence[Span]) -> float:
+    """Share of the specific force in flight that points along the body's z, -1 to 1; NaN where it is not known."""
+    if not log.has("accelerometer") or not flown:
+        return float("nan")
+    force = log.stream("accelerometer")
+    inside = np.zeros(len(force.time), bool)
+    for span in flown:
+        inside |= (force.time >= span.start) & (force.time < span.stop)
+    rows = np.flatnonzero(inside)
+    values = force.values[rows[:: max(1, len(rows) // FORCE_ROWS)]]
+    length = np.linalg.norm(values, axis=1)
+    good = np.isfinite(length) & (length > 0.0)
+    return float(np.median(values[good, 2] / length[good])) if good.any() else float("nan")
+
+
+def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: float) -> LogCheck:
     name = "gravity in flight"
-    segments = flight_segments(log).flown if log.has("motor_command") or log.has("position") else ()
-    spans = [s for s in segments if s.stop - s.start >= FLIGHT_TIME]
+    if up < -DOWN:
+        said = "In flight the specific force points along -z: the body's z is down (FRD named FLU), or it flies upside down."
+        return LogCheck(name, False, said, up)
+    spans = [s for s in flown if s.stop - s.start >= FLIGHT_TIME]
     if rest is None or not spans or not log.has("accelerometer"):
         return LogCheck(name, None, "It needs a rest and then 20 s of flight with commands, gyro and accelerometer.")
     span = next((s for s in spans if s.start >= rest.start), None)
     if span is None:
         return LogCheck(name, None, "The flight comes before the rest.")
-    if told := _went_back(log, "gyro", "accelerometer"):
+    if told := went_back(log, "gyro", "accelerometer"):
         return LogCheck(name, None, told)
     value = vertical_force(log, rest, span.start, span.stop)
     passed = abs(value / GRAVITY - 1.0) <= GRAVITY_FLIGHT_SHARE
@@ -272,59 +268,3 @@ def _level(force: Array) -> Array:
     up = force / np.linalg.norm(force)
     axis = np.cross(up, [0.0, 0.0, 1.0])
     return normalize(np.array([*axis, 1.0 + up[2]])) if up[2] > -0.999999 else np.array([1.0, 0.0, 0.0, 0.0])
-
-
-def _against_attitude(log: Log) -> list[LogCheck]:
-    """Whether gyro and each stream of attitudes turn alike, and how late attitudes come."""
-    checks = []
-    for stream in log.of_kind("attitude"):
-        name = AGAINST + stream.name
-        if not log.has("gyro"):
-            continue
-        if told := _went_back(log, "gyro", stream.name):
-            checks.append(LogCheck(name, None, told))
-            continue
-        try:
-            fit = clock_fit(log, stream)
-        except AirworthyError:
-            checks.append(_by_speeds(log, stream, name))
-            continue
-        said = f"The gyro turns {1.0 / fit.second:.3f} times as fast, and attitudes come {1e3 * fit.late:+.1f} ms late."
-        checks.append(LogCheck(name, True, said, 1.0 / fit.second))
-    return checks
-
-
-def _by_speeds(log: Log, stream: LogStream, name: str) -> LogCheck:
-    """Compare the speeds of turning alone: what is left where no clock could be fitted, as in wrong units."""
-    gyro, poses = ascending(log.stream("gyro")), ascending(stream)
-    try:
-        lag, correlation = gyro_lag(gyro.time, gyro.values, poses.time, poses.values)
-    except AirworthyError as error:
-        return LogCheck(name, None, str(error))
-    ratio = _turn_ratio(gyro, poses, lag)
-    if correlation < 0.5 or not np.isfinite(ratio):
-        return LogCheck(name, None, f"They hardly correlate ({correlation:.2f}): the vehicle hardly turned.")
-    if correlation < TELLING and abs(ratio - 1.0) >= 0.1:
-        said = (
-            f"They correlate too little ({correlation:.2f}) to tell: the gyro turns {ratio:.2f} times as fast, noise included."
-        )
-        return LogCheck(name, None, said, ratio)
-    said = f"The gyro turns {ratio:.3f} times as fast, and attitudes come {1e3 * lag:+.1f} ms late"
-    said += f" (correlation {correlation:.3f})."
-    if abs(ratio / _DEGREES - 1.0) < 0.1:
-        said = said[:-1] + ": the file's rates are in deg/s."
-    elif abs(ratio * _DEGREES - 1.0) < 0.1:
-        said = said[:-1] + ": the file's rates were in rad/s already."
-    return LogCheck(name, abs(ratio - 1.0) < 0.1, said, ratio)
-
-
-def _turn_ratio(gyro: LogStream, poses: LogStream, lag: float) -> float:
-    """How much faster a gyro turns than attitudes: by the lengths of all turns between poses."""
-    turns = np.linalg.norm(to_rotation_vector(multiply(conjugate(poses.values[:-1]), poses.values[1:])), axis=1)
-    steps = np.diff(gyro.time)[:, None]
-    integral = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (gyro.values[1:] + gyro.values[:-1]) * steps, axis=0)])
-    at = np.stack([np.interp(poses.time - lag, gyro.time, column) for column in integral.T], axis=1)
-    measured = np.linalg.norm(np.diff(at, axis=0), axis=1)
-    # Least squares through zero: noise of quiet stretches weighs little. Turns over half a circle have no length of their own.
-    good = (turns < 1.0) & (np.diff(poses.time) < 0.2) & (poses.time[:-1] > gyro.time[0]) & (poses.time[1:] < gyro.time[-1])
-    return float(measured[good] @ turns[good] / max(float(turns[good] @ turns[good]), 1e-12))

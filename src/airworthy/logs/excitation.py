@@ -26,6 +26,10 @@ STRETCH_TIME = 10.0
 LEVER_RATE, DRAG_SPEED, SAG = 3.0, 2.0, 0.04
 """Rate that shows a lever [rad/s], air speed that shows drag [m/s], share of voltage that shows sag. Ours for the last: 7 %
 tell its exponent to 0.01, and left out change thrust by 10 % within the flight; the deviation says what less tells."""
+SUPPLY_WIDTH = 0.1
+"""Over which the voltage is averaged [s]: its noise and its least step would else be a range, and noise of every rotor."""
+SUPPLY_ENDS = (1.0, 99.0)
+"""Percentiles that bound its range: a voltage that drops out once is none."""
 
 DIFFERENCE = 0.1
 """Between positions whose difference is a velocity [s]."""
@@ -236,11 +240,36 @@ def _battery(flown: _Flown) -> LogFinding:
     voltage = flown.values("voltage")
     if voltage is None:
         return LogFinding("battery", CANNOT, "there is no voltage", "log the battery's voltage")
-    low, high = float(np.nanmin(voltage)), float(np.nanmax(voltage))
-    if high == low:
+    high = float(np.nanmax(voltage))
+    if high == float(np.nanmin(voltage)):
         return LogFinding(
             "battery", CANNOT, f"the voltage is constant ({high:.2f} V): it was not measured", "log the battery's voltage"
         )
-    share = (high - low) / high if high > 0.0 else 0.0
-    said = f"voltage falls by {100 * share:.0f} %"
+    share = _sag(flown.log.stream("voltage"), flown.segments)
+    said = f"voltage falls by {100 * share:.1f} % over the usable flight"
     return LogFinding("battery", CAN if share > SAG else PARTLY, said, "" if share > SAG else "a longer flight")
+
+
+def _sag(stream: LogStream, segments: LogSegments) -> float:
+    """Range of the voltage within the usable parts, over its highest; 0 without any that was measured."""
+    seen = []
+    for span in segments.usable:
+        inside = (stream.time >= span.start) & (stream.time <= span.stop) & (stream.values[:, 0] > 0.0)
+        number = np.floor((stream.time[inside] - span.start) / SUPPLY_WIDTH).astype(np.int64)
+        _, places = np.unique(number, return_inverse=True)
+        if len(places):
+            seen.append(np.bincount(places, stream.values[inside, 0]) / np.bincount(places))
+    if not seen:
+        return 0.0
+    low, high = voltage_ends(np.concatenate(seen))
+    return (high - low) / high
+
+
+def voltage_ends(volts: Array) -> tuple[float, float]:
+    """Return the lowest and highest voltage that count.
+
+    Args:
+        volts: Means over a tenth of a second each [V], (n,).
+    """
+    low, high = np.percentile(volts, SUPPLY_ENDS)
+    return float(low), float(high)

@@ -15,7 +15,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, from_matrix, from_rotation_vector, multiply, rotate, to_rotation_vector
-from airworthy.logs.clocks.clock import even_clock
+from airworthy.logs.clocks.clock import lattice
 from airworthy.logs.clocks.kinematics import integrate_gyro
 from airworthy.logs.record import Log, LogStream
 
@@ -39,17 +39,12 @@ _COMMON_RATES = (10.0, 20.0, 25.0, 30.0, 50.0, 60.0, 90.0, 100.0, 120.0, 200.0, 
 _HALF_CIRCLE = 2.5
 """Rotations over this have no certain direction [rad]."""
 _STRAIGHT = 0.01
+_AXIS_TOLD = 0.8
+"""Ours: correlation of rotations about an axis from which on its sign is told; of what hardly turned, noise has less."""
 _DRIFT_TIME = 10.0
 """Shortest overlap over which a drift is looked for [s]; ours: in less, late and drifting look alike."""
 _DRIFT_SIGNIFICANT = 4.0
 _DRIFT_MAX = 0.1
-_PERIODS_MAX = 10.0
-"""A longer step than this many periods begins another lattice: counting over it is a guess."""
-_LATTICE_MIN = 20
-_STEPS_TRIED = 4000
-"""Ours: steps of a stream by which its period is sought."""
-_EVEN = 0.3
-"""Ours: least mean of the cosine of steps in periods; a jitter of 0.17 periods has it, steps at random have 0.03."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,8 @@ class ClockFit:
     """Samples per second of the lattice that fits the stamps [Hz]; 0 where none does."""
     windows: int
     """Rotations that were compared."""
+    upside_down: bool
+    """Whether the gyro's z points down where that of the attitudes points up, by axes about which both turned."""
 
     @property
     def drifts(self) -> bool:
@@ -142,68 +139,6 @@ def ascending(stream: LogStream) -> LogStream:
     time, values = time[order], values[order]
     keep: ArrayAny = np.concatenate([[True], np.diff(time) > 0.0]) if time.size else np.zeros(0, bool)
     return replace(stream, time=time[keep], values=values[keep])
-
-
-def lattice(time: Array) -> tuple[Array, float]:
-    """Return stamps without jitter, each run without long gaps on its own even lattice of one period, and their rate [Hz].
-
-    Stamps of a stream that no lattice fits come back as they are, with rate 0.
-
-    Args:
-        time: [s], ascending, (n,).
-    """
-    steps = np.diff(time)
-    if len(steps) < _LATTICE_MIN:
-        return time, 0.0
-    middle = float(np.median(steps))
-    short = steps[steps < 5.0 * middle]
-    short = short[:: max(1, len(short) // _STEPS_TRIED)]
-    # The period whose multiples the steps are: late samples make the median of steps a poor guess.
-    trials = middle * np.geomspace(0.8, 1.12, 400)
-    fits = [float(np.mean(np.cos(2.0 * np.pi * short / period))) for period in trials]
-    period = float(trials[int(np.argmax(fits))])
-    if max(fits) < _EVEN:
-        return time, 0.0
-    cuts = np.flatnonzero(steps > _PERIODS_MAX * period) + 1
-    runs, weights, periods = np.split(time, cuts), [], []
-    out = []
-    for run in runs:
-        if len(run) < _LATTICE_MIN:
-            out.append(run)
-            continue
-        even, found = _on_lattice(run, period)
-        near = float(np.sqrt(np.mean(np.square(even - run)))) < 0.5 * period
-        out.append(even if near else run)
-        if near:
-            weights.append((run[-1] - run[0]) ** 3)
-            periods.append(found)
-    if not periods:
-        return time, 0.0
-    made = np.concatenate(out)
-    # Lattices of neighbouring runs may not pass each other.
-    made = made if np.all(np.diff(made) > 0.0) else time
-    return made, 1.0 / float(np.average(periods, weights=weights))
-
-
-def _on_lattice(run: Array, period: float) -> tuple[Array, float]:
-    """Return stamps on the even lattice that fits them best, and its period; jitter may be a fifth of it.
-
-    Counted is from the start, not step by step: one that is miscounted would shift all that follow.
-    """
-    distance = 1
-    while distance < len(run):
-        # Ever longer spans tell the period ever better, and their counts stay certain.
-        spans = run[distance:] - run[:-distance]
-        count = np.maximum(np.round(spans / period), 1.0)
-        period = float(np.median(spans / count))
-        distance *= 8
-    turns = (run - run[0]) / period
-    phase = float(np.angle(np.mean(np.exp(2j * np.pi * turns)))) / (2.0 * np.pi)
-    count = np.round(turns - phase)
-    if np.any(np.diff(count) < 1.0):
-        return even_clock(run, period)
-    found, start = np.polyfit(count, run, 1)
-    return start + found * count, float(found)
 
 
 @dataclass(frozen=True)
@@ -288,8 +223,19 @@ class _Fit:
         late_sd, drift_sd, second_sd = known.deviations
         return ClockFit(
             self.name, -known.late + known.drift * self.middle, 1.0 - known.drift, known.late, late_sd, drift_sd,
-            known.second, second_sd, self.rate, len(self.start),
+            known.second, second_sd, self.rate, len(self.start), self._upside_down(known),
         )  # fmt: skip
+
+    def _upside_down(self, known: _Clock) -> bool:
+        """Return whether z is opposite by both: by turns about it, or by those about x and y, if these go by themselves."""
+        turned = self.rotation(known.late, known.drift) - known.bias * (self.stop - self.start)[:, None]
+        short = (np.linalg.norm(turned, axis=1) < _HALF_CIRCLE) & (self.size < _HALF_CIRCLE)
+        a, b = turned[short], self.measured[short]
+        alike = _cosines(a, b)
+        x, y, z = np.where(np.abs(alike) > _AXIS_TOLD, np.sign(alike), 0.0)
+        # Turns about one line between x and y leave open how far the sensor is turned about z.
+        apart = float(np.abs(_cosines(a[:, 0], a[:, 1]))) < _AXIS_TOLD
+        return bool(z < 0.0 or (z == 0.0 and apart and x * y < 0.0))
 
     def _solved(self, known: _Clock, drifting: bool) -> _Clock:
         """Gauss-Newton from a guess; refused where the rotations are not the same motion."""
@@ -333,6 +279,12 @@ class _Fit:
             other = np.linalg.norm(self.rotation(float(lag), 0.0), axis=1)
             found.append(float(np.corrcoef(self.size, other)[0, 1]))
         return float(lags[int(np.nanargmax(found))]) if np.isfinite(found).any() else 0.0
+
+
+def _cosines(first: Array, second: Array) -> Array:
+    """Return the cosine between columns."""
+    lengths = np.sqrt(np.square(first).sum(axis=0) * np.square(second).sum(axis=0))
+    return np.asarray((first * second).sum(axis=0) / np.maximum(lengths, 1e-300))
 
 
 def _mounting(turned: Array, measured: Array) -> Array:

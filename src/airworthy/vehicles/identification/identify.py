@@ -57,7 +57,7 @@ from airworthy.vehicles.identification.gathering import (
     spun,
     with_motors,
 )
-from airworthy.vehicles.identification.known import Known, Parts, parts_of, refuse_impossible
+from airworthy.vehicles.identification.known import NO_LOG, Known, Parts, parts_of, refuse_impossible
 from airworthy.vehicles.identification.motors.measured_speeds import MotorFit
 from airworthy.vehicles.identification.motors.motor_values import by_speeds, told_by_speeds
 from airworthy.vehicles.identification.prediction.plant import slowest_lag
@@ -125,7 +125,7 @@ def identify(
             sentence.
     """
     if not logs:
-        raise AirworthyError("No log was given; expected at least one flight with motor commands, gyro and accelerometer.")
+        raise AirworthyError(NO_LOG)
     refuse_repeated(logs, () if use or skip else holdout)
     known = weighed_by_bench(logs, known, use, skip)
     base, trusted = base_of(logs, known)

@@ -19,6 +19,7 @@ from airworthy.vehicles.uncertainty import DRAGS
 
 __all__ = ["MEASURABLE", "Known", "MeasuredValue", "Parts", "frame_vehicle", "measured", "parts_of"]
 
+NO_LOG = "No log was given; expected at least one flight with motor commands, gyro and accelerometer."
 SPEED_NOMINAL = 1000.0
 """Rotor state of full command where no log tells speeds [rad/s]: a scale that no flight depends on."""
 INERTIA_SHARE = 0.25

@@ -13,17 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
-from airworthy.logs.excitation import SAG
+from airworthy.logs.excitation import SAG, SUPPLY_WIDTH, voltage_ends
 from airworthy.vehicles.identification.agreement import refuse_unlike
 from airworthy.vehicles.identification.fitting.parameters import PRIOR_MEAN
 from airworthy.vehicles.identification.known import Known
-from airworthy.vehicles.identification.prediction.signals import SUPPLY_WIDTH, FlightSignals
+from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import Vehicle
 
 __all__ = ["as_supplied", "refuse_supply", "refuse_unlike_supplied", "supply_range", "with_supply"]
 
-ENDS = (1.0, 99.0)
-"""Percentiles that bound a range: a voltage that drops out once is no range."""
 RATED = (0.6, 1.6)
 """Ours: voltage of a flight over the one at which commands act as they are; a cell goes from 0.75 to 1.15 of its middle, and
 one cell less of three is 0.67."""
@@ -45,8 +43,8 @@ def supply_range(flights: Sequence[FlightSignals]) -> tuple[float, float, float]
         times = [np.arange(a, b, SUPPLY_WIDTH) for a, b in flight.spans]
         seen.append(flight.supply.mean(np.concatenate(times), SUPPLY_WIDTH)[:, 0])
     volts = np.concatenate(seen)
-    low, high = np.percentile(volts, ENDS)
-    return float(low), float(volts.mean()), float(high)
+    low, high = voltage_ends(volts)
+    return low, float(volts.mean()), high
 
 
 def refuse_unlike_supplied(flights: Sequence[FlightSignals]) -> None:
@@ -137,7 +135,8 @@ def with_supply(
     if not told["sag"] and not asked:
         if speeds and base.command_sag is None:
             return base, []
-        said = f"The voltage moves by {100.0 * share:.1f} % only ({100.0 * SAG:.0f} are needed): no sag is told."
+        needed = f"{100.0 * SAG:.0f} are needed"
+        said = f"Over what is fitted the voltage falls by {100.0 * share:.1f} % only ({needed}): no sag is told."
         return base, [] if speeds else [said]
     believed = PRIOR_MEAN["sag"] if fixed is None else fixed
     return replace(base, command_sag=(believed, round(mean, DIGITS))), []

@@ -12,6 +12,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log
 from airworthy.vehicles.identification.agreement import refuse_repeated
+from airworthy.vehicles.identification.known import NO_LOG
 from airworthy.vehicles.identification.prediction.plant import plant_of
 from airworthy.vehicles.record import Vehicle
 from airworthy.vehicles.watching.changes import (
@@ -86,7 +87,7 @@ def watch(
         AirworthyError: A log cannot be watched, or the vehicle is none that is predicted; one sentence.
     """
     if not logs:
-        raise AirworthyError("No log was given; expected at least one flight with motor commands, gyro and accelerometer.")
+        raise AirworthyError(NO_LOG)
     if not 2.0 <= threshold <= 1000.0:
         raise AirworthyError(f"threshold is {threshold:g}; expected 2 to 1,000, as {ALARM:g}.")
     _refuse_disorder(logs)

@@ -14,7 +14,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.frames import conjugate, continuous, multiply, normalize
 from airworthy.logs import Log, LogCheck, LogStream, integrate_gyro
-from airworthy.logs.checks import AGAINST
+from airworthy.logs.against_attitude import AGAINST
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings, readings_of
 
 __all__ = ["FlightMotion", "flight_motion", "moved_spans"]

@@ -15,6 +15,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream
+from airworthy.logs.excitation import SUPPLY_WIDTH
 from airworthy.logs.motors.speeds import speed_faults
 from airworthy.logs.quality import GAP_PERIODS
 from airworthy.vehicles.identification.prediction.held_command import HeldCommand
@@ -43,8 +44,6 @@ RATE_MAX = 75.0
 """Ours: gyros of flight controllers end at 35 rad/s (2,000 deg/s), some at 70; larger numbers are deg/s [rad/s]."""
 LATTICE = 0.002
 """Period of the lattice of commands that come faster [s]."""
-SUPPLY_WIDTH = 0.1
-"""Over which the voltage is averaged [s]: its noise and its least step would else be noise of every rotor."""
 SUPPLY_SAMPLES, SUPPLY_LEAST = 10, 0.3
 """Fewer voltages tell nothing; less of the nominal one is a reading that dropped out."""
 SETTLE_LAGS = 5.0
