@@ -11,8 +11,8 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, from_euler, from_rotation_vector, multiply, rotate_inverse
 from airworthy.logs import ClockFit, Log, LogSource, LogStream, clock_fit, on_gyro_clock, read_log
-from airworthy.logs.clocks.kinematics import integrate_gyro
 from airworthy.logs.clocks.clock import lattice
+from airworthy.logs.clocks.kinematics import integrate_gyro
 
 CAPTURES = (
     "brushed_jana05",

@@ -27,7 +27,12 @@ _DEGREES = 180.0 / np.pi
 
 
 def against_attitude(log: Log, up: float) -> list[LogCheck]:
-    """Whether gyro and each stream of attitudes turn alike, and how late attitudes come."""
+    """Check whether gyro and each stream of attitudes turn alike, and how late attitudes come.
+
+    Args:
+        log: The log.
+        up: Share of the specific force in flight along the body's z, -1 to 1; NaN where it is not known.
+    """
     checks = []
     for stream in log.of_kind("attitude"):
         name = AGAINST + stream.name
@@ -140,7 +145,7 @@ def _turn_ratio(gyro: LogStream, poses: LogStream, lag: float) -> float:
 
 
 def gyro_is_wrong(check: LogCheck) -> bool:
-    """Whether turns beside attitudes show another unit or frame of the gyro, rather than attitudes that are no good."""
+    """Return whether turns beside attitudes show another unit or frame of the gyro, rather than attitudes that are no good."""
     return check.passed is False and (check.value < 0.0 or bool(_rate_unit(check.value)))
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import rotate_inverse
+from airworthy.logs.excitation import SAG
 from airworthy.vehicles.identification.air_speed.motion import FlightMotion
 from airworthy.vehicles.identification.air_speed.problem import (
     AIR_WIDTH,
@@ -203,7 +204,8 @@ def runaway(found: AirDrag) -> str:
     return (
         f"{found.source} would have {name!r} lift {100.0 * abs(lifts[name]):.0f} % {sense} than its accelerometer tells, where"
         f" {100.0 * SCALE_SD:g} % are expected: the battery falls and no voltage tells how far, or thrust, mass or attitudes"
-        " are wrong; neither drag nor wind is told. A longer flight, whose voltage falls by 8 % and more, would help."
+        " are wrong; neither drag nor wind is told. A longer flight, whose voltage falls by over"
+        f" {100.0 * SAG:.0f} %, would help."
     )
 
 
