@@ -262,7 +262,7 @@ def test_render_makes_stills(tmp_path: Path, capsys: Output) -> None:
 
 def test_render_under_several_skies_makes_one_picture_of_them(yard: Path, tmp_path: Path, capsys: Output) -> None:
     out = tmp_path / "skies.png"
-    line = ["render", str(yard), "--out", str(out), "--width", "48", "--height", "32", "--samples", "1"]
+    line = ["render", str(yard), "--out", str(out), "--width", "48", "--height", "32", "--samples", "1", "--view", "orbit"]
     said = run([*line, "--channels", "rgb", "depth", "--sky", "noon", "fog", "dusk", "2026-12-21T12:00+01:00"], capsys)
     assert "(rgb, 96 x 64)" in said
     assert "(depth, 48 x 32)" in said

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.fixtures.snapshots import check_snapshot, condensed
 
+from airworthy.core import frames
 from airworthy.geometry import Box, Capsule, Cylinder, Placement, Sphere
 from airworthy.scenes import actors, appearance, extent, lights, point_clouds, skeletons, texels, viewpoints
 from airworthy.scenes.batch import SceneBatch
@@ -165,6 +166,34 @@ def test_views_and_sizes() -> None:
     values["triangles"], values["gaussians"] = extent.triangle_count(scene), extent.gaussian_count(scene)
     values["look"] = [viewpoints.look_at((0, 0, 0), target) for target in ((1, 2, 3), (0, 0, 1), (0, 0, -1), (1e-3, 0, 5.0))]
     check_snapshot(SNAPSHOTS / "views.txt", values, 1e-6, 1e-6)
+
+
+def hall(start: Pose | None) -> Scene:
+    """A hall of 20 by 8 m without a roof."""
+    walls = [((x, 0.0, 1.5), "end") for x in (-10.0, 10.0)] + [((0.0, y, 1.5), "side") for y in (-4.0, 4.0)]
+    shapes = {"end": Box((0.05, 4.0, 1.5)), "side": Box((10.0, 0.05, 1.5))}
+    items = tuple(Instance(shape, position) for position, shape in walls)
+    return Scene("hall", shapes, instances=items, bounds=Region((-10.0, -4.0, 0.0), (10.0, 4.0, 3.0)), start=start)
+
+
+def test_from_inside_one_looks_along_what_is_freest() -> None:
+    def ahead(scene: Scene) -> np.ndarray:
+        seen = viewpoints.view(scene, "inside")
+        assert scene.start is not None
+        np.testing.assert_allclose(seen.position, scene.start.position)
+        return np.asarray(frames.rotate(seen.attitude, np.array([0.0, 0.0, 1.0])))
+
+    # A wall 2 m ahead, the length of the hall aside.
+    np.testing.assert_allclose(ahead(hall(Pose((-8.0, -2.0, 1.2), -1.57)))[2], 0.0, atol=1e-12)
+    assert ahead(hall(Pose((-8.0, -2.0, 1.2), -1.57)))[0] > 0.9
+    # Its own heading is kept where it is nearly as free, and where there is nothing at all.
+    np.testing.assert_allclose(ahead(hall(Pose((0.0, -3.0, 1.2), 1.2)))[:2], (np.cos(1.2), np.sin(1.2)), atol=1e-6)
+    wall = {"wall": Box((0.5, 8.0, 1.5))}
+    empty = Scene("empty", wall, instances=(Instance("wall", (12.0, 0.0, 1.5)),), start=Pose((0.0, 0.0, 1.0), 2.0))
+    # What can be seen is looked at, not what lies beyond the place.
+    assert ahead(empty)[0] > 0.9
+    alone = viewpoints.view(hall(None), "inside")
+    np.testing.assert_array_equal(alone.position, viewpoints.view(hall(None), "orbit").position)
 
 
 def test_what_moves() -> None:

@@ -69,6 +69,9 @@ def _hash_into(held: Any, value: Any) -> None:
 
 MARGIN = 1.04
 """What is shown over what there is."""
+HEADINGS, SIGHT, NOTHING, OWN_HEADING = 24, 25.0, 3.0, 2.0
+"""Of a view from inside: ways that are tried; what is seen farther off counts as that [m], and where nothing is as that [m]; by
+how much the start's own heading is preferred. Ours."""
 _ROOF_SPLATS = 0.15
 """Splats this far under a roof belong to it [m]."""
 
@@ -232,6 +235,34 @@ def _orbit(scene: Scene) -> Viewpoint:
     return Viewpoint(center - frames.rotate(attitude, (0.0, 0.0, distance)), attitude, fov)
 
 
+def _inside(scene: Scene) -> Viewpoint:
+    """From where flights start, the way that is freest, the start's own heading before others; from outside without a start."""
+    if scene.start is None or scene.carved is not None:
+        return _orbit(scene)
+    eye = np.array(scene.start.position, float)
+    yaws = scene.start.yaw + 2.0 * math.pi * np.arange(HEADINGS) / HEADINGS
+    free = _free(scene, eye, yaws)
+    free[0] *= OWN_HEADING
+    yaw = float(yaws[int(np.argmax(free))])
+    return Viewpoint(eye, look_at(eye, eye + np.array((math.cos(yaw), math.sin(yaw), 0.0))), 1.4)
+
+
+def _free(scene: Scene, eye: Array, yaws: Array) -> Array:
+    """Return how far one sees on average to each heading [m], (headings,)."""
+    from airworthy.geometry import RayTable, cast
+    from airworthy.scenes.batch import SceneBatch
+
+    aside = np.linspace(-0.5, 0.5, 9)
+    level = np.stack((np.sin(aside), np.zeros_like(aside), np.cos(aside)), axis=-1)[None]
+    attitude = np.stack([look_at(eye, eye + np.array((math.cos(yaw), math.sin(yaw), 0.0))) for yaw in yaws.tolist()])
+    # Light and what carries it have no part in how far one sees.
+    batch = SceneBatch(replace(scene, lights=(), beacons=(), looks=()))
+    envs = np.zeros(len(yaws), np.int32)
+    seen = cast(batch.geometry, RayTable(level), np.tile(eye, (len(yaws), 1)), attitude, envs, ("range",))
+    far = seen["range"][:, 0]
+    return np.asarray(np.where(np.isinf(far), NOTHING, np.minimum(far, SIGHT)).mean(axis=1), np.float64)
+
+
 def _side(scene: Scene) -> Viewpoint:
     low, high = content_box(scene)
     size, center = high - low, 0.5 * (low + high)
@@ -239,8 +270,15 @@ def _side(scene: Scene) -> Viewpoint:
     return Viewpoint(where, look_at(where, center), span=_span(size[0], size[2]))
 
 
-VIEWS: dict[str, Callable[[Scene], Viewpoint]] = {"orbit": _orbit, "top": _top, "start": _start, "side": _side}
-"""Views by name: from outside above (or a corner of a room), straight down without the roof, from the start, along y."""
+VIEWS: dict[str, Callable[[Scene], Viewpoint]] = {
+    "inside": _inside,
+    "orbit": _orbit,
+    "top": _top,
+    "start": _start,
+    "side": _side,
+}
+"""Views by name: from the start along what is freest, from outside above (or a corner of a room), straight down without the
+roof, from the start as it heads, along y."""
 
 
 def view(scene: Scene, name: str) -> Viewpoint:

@@ -223,8 +223,9 @@ class RenderSceneConfig(_Named):
 
     out: Path = Path("scene.png")
     """Image to write; with several channels, their names come before its ending."""
-    view: str = "orbit"
-    """orbit, top (straight down, without the roof), start or side."""
+    view: str = "inside"
+    """inside (from the start, along what is freest; orbit where there is none), orbit (from outside, or a corner of a room),
+    top (straight down, without the roof), start or side."""
     eye: tuple[float, float, float] | None = None
     """Look from here [m] instead of a view."""
     target: tuple[float, float, float] | None = None
