@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from airworthy.scenes import findings, scene, scene_digest
+from airworthy.scenes.checking import point_clearance
 from airworthy.scenes.extent import triangle_count
 from airworthy.scenes.record import SpotLight
 from airworthy.scenes.streets.cars import CAR_SURFACES, box_van, car_forms, car_patches
@@ -88,6 +89,10 @@ def test_a_street_is_sound_and_a_function_of_its_name(name: str) -> None:
     lamps = [light for light in place.lights if isinstance(light, SpotLight)]
     assert len(lamps) >= 8
     assert all(lamp.from_dusk and lamp.radius > 0.0 for lamp in lamps)
+    # Those on poles: what is blocked by a lamp's own housing is grain on every wall that it lights from aside.
+    poles = [lamp for lamp in lamps if lamp.radius > 0.1]
+    assert len(poles) >= 4
+    assert (point_clearance(place, np.array([lamp.position for lamp in poles])) > [lamp.radius for lamp in poles]).all()
     # Of one level of detail: the looks are the same trees once more.
     unique, seen = triangle_count(replace(place, looks=()))
     assert seen < 900_000

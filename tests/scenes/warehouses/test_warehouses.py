@@ -13,6 +13,7 @@ from airworthy.geometry.distance import clearance
 from airworthy.scenes import Scene, SceneBatch, check_scene, findings, scene, scene_digest
 from airworthy.scenes.extent import instance_box, triangle_count
 from airworthy.scenes.generators.warehouse import warehouse_scene
+from airworthy.scenes.record import SpotLight
 from airworthy.scenes.warehouses.goods import LOADS, PALLET, load
 
 HALL = warehouse_scene(0, map_size=64)
@@ -66,6 +67,15 @@ def assert_counts(place: Scene) -> None:
     own, drawn = triangle_count(place)
     assert own < 200_000
     assert drawn < 1_000_000
+
+
+def test_lamps_as_wide_as_they_are_lie_outside_of_their_housings() -> None:
+    """What is blocked by a lamp's own housing is grain on every wall that it lights from aside."""
+    lamps = [light for light in HALL.lights if isinstance(light, SpotLight)]
+    assert len(lamps) == HALL.facts["lamps"]
+    near = clearance(SceneBatch(HALL).geometry, np.array([lamp.position for lamp in lamps]), np.zeros(len(lamps), np.int32))
+    assert (near.distance > [lamp.radius for lamp in lamps]).all()
+    assert min(lamp.radius for lamp in lamps) > 0.1
 
 
 def test_the_way_from_start_to_goal_is_free() -> None:

@@ -50,6 +50,7 @@ _DOORS_APART = 11.0
 """Least distance of lamps over doors that burn [m]."""
 _LAMP_COLOR = (1.0, 0.74, 0.44)
 _LAMP_INTENSITY = 0.09
+_LAMP_RADIUS = 0.12
 """Of street lamps: some 3,500 cd, in the unit of 39.3 klx."""
 
 
@@ -333,8 +334,9 @@ def _beside(fittings: Fittings, plan: _Plan, rng: np.random.Generator) -> tuple[
 
 
 def _lamp_light(x: float, y: float, over: float) -> SpotLight:
-    head = (x, y + over * -LAMP_HEAD[1], _WALK + LAMP_HEAD[2])
-    return SpotLight(head, (0.0, 0.0, -1.0), 0.9, 1.75, _LAMP_COLOR, _LAMP_INTENSITY, 30.0, radius=0.12, from_dusk=True)
+    # Seen from aside its disc stands upright: none of it may lie within the lamp's own housing.
+    head = (x, y + over * -LAMP_HEAD[1], _WALK + LAMP_HEAD[2] - _LAMP_RADIUS)
+    return SpotLight(head, (0.0, 0.0, -1.0), 0.9, 1.75, _LAMP_COLOR, _LAMP_INTENSITY, 30.0, radius=_LAMP_RADIUS, from_dusk=True)
 
 
 def _wires(fittings: Fittings, plan: _Plan) -> None:

@@ -48,6 +48,7 @@ _LAMP_ROWS = (-8.6, -3.0, 2.8, 8.2)
 _LAMP_HEIGHT = 6.35
 _LAMP_STEP = 9.0
 _LAMP_RANGE = 10.5
+_LAMP_RADIUS = 0.15
 _LAMP_COLOR = (1.0, 0.955, 0.87)
 _LAMP_INTENSITY = 130.0
 _SUN = (0.60, 0.42)
@@ -397,8 +398,9 @@ def _lamps(hall: _Hall) -> list[tuple[float, float, bool]]:
 
 
 def _light(hall: _Hall, x: float, y: float) -> SpotLight:
-    where = (x, hall.side * y, _LAMP_HEIGHT - 0.03)
-    return SpotLight(where, (0.0, 0.0, -1.0), 0.75, 1.35, _LAMP_COLOR, _LAMP_INTENSITY, _LAMP_RANGE, radius=0.15)
+    # Seen from aside its disc stands upright: none of it may lie within the lamp's own housing.
+    where = (x, hall.side * y, _LAMP_HEIGHT - 0.03 - _LAMP_RADIUS)
+    return SpotLight(where, (0.0, 0.0, -1.0), 0.75, 1.35, _LAMP_COLOR, _LAMP_INTENSITY, _LAMP_RANGE, radius=_LAMP_RADIUS)
 
 
 def _floor(hall: _Hall) -> None:
