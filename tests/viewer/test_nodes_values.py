@@ -18,7 +18,7 @@ from tests.viewer.test_flights import Slow, _straight
 
 from airworthy.core import frames
 from airworthy.geometry import Box, Cylinder, Mesh, Sphere
-from airworthy.scenes.record import Actor, Instance, Material, Scene, Sky, SplatPlacement, Sun, Waypoint
+from airworthy.scenes.record import Actor, Instance, Material, Scene, Sky, SplatPlacement, Sun, Texture, Waypoint
 from airworthy.scenes.splats import Splats
 from airworthy.scenes.viewpoints import roofless
 from airworthy.vehicles import vehicle
@@ -26,7 +26,7 @@ from airworthy.viewer import ViewerImage, flight_nodes, load_flight, scene_nodes
 from airworthy.viewer.controls import FirstView
 from airworthy.viewer.flight_nodes import FlightNodes, VehicleNodes, reach_of
 from airworthy.viewer.flights import ActorPoses, between, node_name, segments
-from airworthy.viewer.scene_nodes import SceneNodes, wrapped
+from airworthy.viewer.scene_nodes import SceneNodes, by_material, wrapped
 from airworthy.viewer.splat_nodes import SplatNodes, covariances
 from airworthy.viewer.surroundings import add_grid, light, surround
 
@@ -223,6 +223,48 @@ def test_a_scene() -> None:
     assert nodes.has("collision")
     assert not nodes.has("nothing")
     check("scene", api.lines)
+
+
+def test_each_material_of_a_thing_has_vertices_of_its_own() -> None:
+    """Of parts that shared them all but one were drawn black by the browser's library; and what is seen alone is not looked for."""
+    kinds = {"checked": Material(base_color_map="squares"), "plain": Material((0.2, 0.3, 0.4, 1.0))}
+    corners, faces = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]], float), [[0, 1, 2], [0, 2, 3], [0, 1, 4]]
+    mesh = Mesh(corners, np.array(faces), uv=corners[:, :2] + 0.5, face_material=np.array([1, 0, 1]))
+    squares = {"squares": Texture(np.full((2, 2, 3), 200, np.uint8))}
+    person = Instance("ghost", attached="walker")
+    place = Scene("place", {"thing": mesh, "ghost": mesh}, kinds, squares, (Instance("thing", materials=("checked", "plain")),))
+    place = dataclasses.replace(place, looks=(person,))
+    api = Sent()
+    SceneNodes(api, place, place, ActorPoses(dataclasses.replace(place, looks=())))
+    (data,) = api.files
+    length = struct.unpack("<I", data[12:16])[0]
+    made = json.loads(data[20 : 20 + length])
+    parts = [part for each in made["meshes"] for part in each["primitives"]]
+    assert len(parts) == 2
+    used = [set(part["attributes"].values()) for part in parts]
+    assert not used[0] & used[1]
+    counts = {made["materials"][part["material"]]["name"]: made["accessors"][part["indices"]]["count"] for part in parts}
+    assert counts == {"checked": 3, "plain": 6}
+    halves = dict(by_material(mesh, ("checked", "plain"))[k][::-1] for k in range(2))
+    np.testing.assert_array_equal(halves[("checked",)].vertices, corners[[0, 2, 3]])
+    np.testing.assert_array_equal(halves[("plain",)].vertices[halves[("plain",)].faces], corners[[[0, 1, 2], [0, 1, 4]]])
+    np.testing.assert_array_equal(halves[("plain",)].uv, corners[[0, 1, 2, 4], :2] + 0.5)
+    assert by_material(mesh, ("plain",)) == [(mesh, ("plain",))]
+
+
+class Sent(Recorder):
+    """Keeps the files that it is sent."""
+
+    def __init__(self) -> None:
+        super().__init__("scene")
+        vars(self)["files"] = []
+
+    def add_glb(self, name: str, data: bytes, **_: object) -> Recorder:
+        self.files.append(data)
+        return Recorder(name)
+
+    def add_batched_glb(self, name: str, data: bytes, *_: object, **__: object) -> Recorder:
+        return self.add_glb(name, data)
 
 
 def test_colours_of_single_things() -> None:

@@ -52,6 +52,24 @@ def wrapped(mesh: Mesh, materials: Sequence[Material], scale: float = 1.0) -> Me
     )
 
 
+def by_material(mesh: Mesh, materials: Sequence[str]) -> list[tuple[Mesh, tuple[str, ...]]]:
+    """Return a mesh in parts of one material each, and each part's material.
+
+    Args:
+        mesh: Of one shape.
+        materials: Names of its instance's, in the order of `face_material`.
+    """
+    if mesh.face_material is None or len(materials) < 2:
+        return [(mesh, tuple(materials))]
+    parts = []
+    kinds = np.minimum(np.asarray(mesh.face_material, int), len(materials) - 1)
+    for kind in np.unique(kinds).tolist():
+        used, faces = np.unique(np.asarray(mesh.faces)[kinds == kind], return_inverse=True)
+        rows = (None if each is None else each[used] for each in (mesh.normals, mesh.uv, mesh.colors))
+        parts.append((Mesh(mesh.vertices[used], faces.reshape(-1, 3).astype(np.int32), *rows), (materials[kind],)))
+    return parts
+
+
 def _along(points: Array) -> ArrayAny:
     """Coordinates (faces, 3, 2) [m] of corners (faces, 3, 3): x and y from above, sideways and down on what stands."""
     normal = np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
@@ -207,10 +225,20 @@ class SceneNodes:
         """Things as a file in memory: what viser takes with textures and colours per vertex."""
         shapes: dict[str, Shape] = {}
         stood = []
-        for number, (item, mesh) in enumerate(things):
-            shapes[str(number)] = mesh
-            stood.append(replace(item, shape=str(number), visible=True, covered=False))
-        bare: dict[str, Any] = {"actors": (), "lights": (), "beacons": (), "skeletons": {}, "clouds": {}, "splats": ()}
+        for item, mesh in things:
+            for part, materials in by_material(mesh, item.materials):
+                name = str(len(shapes))
+                shapes[name] = part
+                stood.append(replace(item, shape=name, materials=materials, visible=True, covered=False))
+        bare: dict[str, Any] = {
+            "actors": (),
+            "lights": (),
+            "beacons": (),
+            "skeletons": {},
+            "clouds": {},
+            "splats": (),
+            "looks": (),
+        }
         only = replace(self._scene, shapes=shapes, instances=tuple(stood), **bare)
         with tempfile.TemporaryDirectory() as folder:
             return write_glb(Path(folder) / "part.glb", only).read_bytes()
