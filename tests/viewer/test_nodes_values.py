@@ -226,7 +226,7 @@ def test_a_scene() -> None:
 
 
 def test_each_material_of_a_thing_has_vertices_of_its_own() -> None:
-    """Of parts that shared them all but one were drawn black by the browser's library; and what is seen alone is not looked for."""
+    """Of parts that shared them all but one were drawn black by the browser's library; what is seen alone is not looked for."""
     kinds = {"checked": Material(base_color_map="squares"), "plain": Material((0.2, 0.3, 0.4, 1.0))}
     corners, faces = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]], float), [[0, 1, 2], [0, 2, 3], [0, 1, 4]]
     mesh = Mesh(corners, np.array(faces), uv=corners[:, :2] + 0.5, face_material=np.array([1, 0, 1]))

@@ -61,12 +61,14 @@ def by_material(mesh: Mesh, materials: Sequence[str]) -> list[tuple[Mesh, tuple[
     """
     if mesh.face_material is None or len(materials) < 2:
         return [(mesh, tuple(materials))]
-    parts = []
+    parts: list[tuple[Mesh, tuple[str, ...]]] = []
     kinds = np.minimum(np.asarray(mesh.face_material, int), len(materials) - 1)
     for kind in np.unique(kinds).tolist():
         used, faces = np.unique(np.asarray(mesh.faces)[kinds == kind], return_inverse=True)
-        rows = (None if each is None else each[used] for each in (mesh.normals, mesh.uv, mesh.colors))
-        parts.append((Mesh(mesh.vertices[used], faces.reshape(-1, 3).astype(np.int32), *rows), (materials[kind],)))
+        normals, uv, colors = (None if each is None else each[used] for each in (mesh.normals, mesh.uv, mesh.colors))
+        parts.append(
+            (Mesh(mesh.vertices[used], faces.reshape(-1, 3).astype(np.int32), normals, uv, colors), (materials[kind],))
+        )
     return parts
 
 
