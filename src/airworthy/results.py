@@ -13,7 +13,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayU8
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import make_folder
+from airworthy.core.files import make_folder, write_atomic
 from airworthy.optics.tone import to_8bit
 from airworthy.reports.pictures import distance_picture, flow_picture, normal_picture, number_picture
 
@@ -120,9 +120,7 @@ class Images(Mapping[str, ArrayAny]):
 
         rows = len(self.position)
         sheet = np.vstack([np.hstack([_picture(name, v[k]) for name, v in self.channels.items()]) for k in range(rows)])
-        path = make_folder(self.out) / "images.png"
-        Image.fromarray(sheet).save(path)
-        return path
+        return write_atomic(make_folder(self.out) / "images.png", Image.fromarray(sheet).save)
 
     def show(self) -> None:
         """Open the picture of `report` in the browser."""

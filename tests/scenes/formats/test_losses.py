@@ -19,6 +19,8 @@ SQUARE = Mesh(
     np.array([[0, 1, 2], [0, 2, 3]], np.int32),
     uv=np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.float32),
 )
+LEAF = np.full((2, 2, 4), 128, np.uint8)
+LEAF[0, :, 3] = 20
 GIVEN: dict[str, dict[str, Any]] = {
     "base_color": {"base_color": (0.25, 0.5, 0.125, 1.0)},
     "metallic": {"metallic": 1.0},
@@ -33,7 +35,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "detail_map": {"detail_map": "image"},
     "texture_size": {"base_color_map": "image", "texture_size": 2.0},
     "double_sided": {"double_sided": False},
-    "alpha_cutoff": {"alpha_cutoff": 0.5},
+    "alpha_cutoff": {"alpha_cutoff": 0.5, "base_color_map": "leaf"},
     "transmission": {"transmission": 0.7},
     "ior": {"transmission": 0.7, "ior": 1.33},
     "attenuation": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0)},
@@ -45,7 +47,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 def model_of(material: Material) -> Model:
     pixels = np.full((2, 2, 3), 128, np.uint8)
     return Model(
-        {"square": SQUARE}, {"m": material}, {"image": Texture(pixels)}, (Instance("square", materials=("m",), name="i"),)
+        {"square": SQUARE}, {"m": material}, {"image": Texture(pixels), "leaf": Texture(LEAF)}, (Instance("square", materials=("m",), name="i"),)
     )
 
 
@@ -69,7 +71,7 @@ def test_every_field_of_a_material_is_tried() -> None:
 
 
 def test_materials_are_counted_and_numbers_that_say_nothing_are_not() -> None:
-    glass, idle = Material(transmission=0.9, ior=1.4), Material(ior=1.4, detail_repeat=3.0, texture_size=2.0)
+    glass, idle = Material(transmission=0.9, attenuation=(1.0, 2.0, 3.0)), Material(ior=1.4, detail_repeat=3.0, texture_size=2.0)
     shown = model_of(glass)
     both = replace(
         shown,
@@ -77,7 +79,7 @@ def test_materials_are_counted_and_numbers_that_say_nothing_are_not() -> None:
         instances=(*shown.instances, Instance("square", materials=("n",), name="j")),
     )
     assert export_losses(both, "obj") == (
-        "Left out, since obj as written here has no place for it: transmission of 1, ior of 1 of 2 materials; glb keeps all.",
+        "Left out, since obj as written here has no place for it: attenuation of 1 of 2 materials; glb keeps all.",
     )
     assert (
         export_losses(both, "glb")
@@ -109,7 +111,7 @@ def test_numbers_without_what_they_are_of_say_nothing(idle: str) -> None:
 
 def test_mud_and_waves_are_of_water_alone() -> None:
     """Of a pane, which takes no light by depth, both say nothing."""
-    said = export_losses(model_of(Material(transmission=0.5, scattered=(0.1, 0.2, 0.3), wave_slope=0.1)), "obj")[0]
+    said = export_losses(model_of(Material(transmission=0.5, scattered=(0.1, 0.2, 0.3), wave_slope=0.1)), "dae")[0]
     assert "transmission of 1" in said
     assert "scattered" not in said
     assert "wave_slope" not in said

@@ -17,8 +17,9 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
+from airworthy.cli.scenes.picture_files import check_pictures, write_picture
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
-from airworthy.core.files import make_folder, refuse_unwritable, write_atomic, write_text
+from airworthy.core.files import make_folder, write_text
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, weather_named, write_scene
@@ -546,12 +547,11 @@ def _render(config: RenderSceneConfig) -> int:
 
     if not (8 <= config.width <= 16384 and 8 <= config.height <= 16384):
         raise AirworthyError(f"An image of {config.width} x {config.height} pixels: expected 8 to 16384 along each side.")
-    check_image(config.out)
+    paths = {name: _channel_path(config, name) for name in config.channels}
+    check_pictures(config.out, paths.values())
     if not config.channels:
         raise AirworthyError("--channels names none, so there is nothing to draw; expected at least one, as rgb or depth.")
     refuse_idle(config, RENDER_RULES)
-    if len(config.channels) == 1 and config.out.parent.is_dir():
-        refuse_unwritable(config.out)
     size, scene = (config.width, config.height), _found(config)
     refuse_idle(config, ACTOR_RULES, scene)
     wears = config.dress and "rgb" in config.channels and has_dress(scene)
@@ -564,12 +564,16 @@ def _render(config: RenderSceneConfig) -> int:
     quality = PictureLight.quality if still else config.quality
     light = PictureLight(quality, config.samples, config.bake, exposure, still)
     made = sky_pictures(scene, _camera(config), size, config.channels, config.time, light, config.sky)
-    make_folder(config.out.parent)
     for channel, pixels in made.items():
-        path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")
-        write_atomic(path, Image.fromarray(pixels).save)
+        path = write_picture(paths[channel], Image.fromarray(pixels))
         print(f"Wrote {path} ({channel}, {pixels.shape[1]} x {pixels.shape[0]}).")
     return 0
+
+
+def _channel_path(config: RenderSceneConfig, channel: str) -> Path:
+    """Return the file of a channel: the one that was asked for, or, of several, one with the channel's name."""
+    several = len(set(config.channels)) > 1
+    return config.out.parent / f"{config.out.stem}_{channel}{config.out.suffix}" if several else config.out
 
 
 def _still(config: RenderSceneConfig) -> Any:
@@ -602,7 +606,7 @@ def _exposure(config: RenderSceneConfig, daylight: bool) -> float | None:
 def _vegetation(config: VegetationConfig) -> int:
     refuse_idle(config, VEGETATION_RULES)
     if config.out is not None:
-        check_image(config.out)
+        check_pictures(config.out)
     found = [tree_kind(name) for name in config.names or tree_kinds()]
     if config.json:
         emit_json([{key: getattr(item, key) for key in ("name", "summary", "height", "spread", "evergreen")} for item in found])
@@ -623,7 +627,7 @@ def _materials(config: MaterialsConfig) -> int:
 
     refuse_idle(config, MATERIAL_RULES)
     if config.out is not None:
-        check_image(config.out)
+        check_pictures(config.out)
     found = [(name, material_recipe(name)) for name in config.names or material_names()]
     if config.json:
         keys = ("summary", "tile", "albedo", "albedo_range", "source", "wear", "cut")
@@ -638,12 +642,6 @@ def _materials(config: MaterialsConfig) -> int:
         if not config.json:
             print(f"Wrote {config.out} ({len(found)} materials).")
     return 0
-
-
-def check_image(path: Path) -> None:
-    """Refuse a path whose ending is that of no image; raises AirworthyError."""
-    if path.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
-        raise AirworthyError(f"--out is {str(path)!r}; expected an image that ends in .png, .jpg or .webp.")
 
 
 def _camera(config: RenderSceneConfig) -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from airworthy.cli.scenes.picture_files import write_picture
 from airworthy.core.arrays import ArrayU8
-from airworthy.core.files import make_folder
 from airworthy.core.jobs.progress import progress
 from airworthy.geometry import RayTable
 from airworthy.scenes.batch import SceneBatch
@@ -37,10 +37,8 @@ def write_sheet(names: Sequence[str], path: Path, cell: int, columns: int, map_s
         x, y = index % wide * cell, index // wide * (cell + _LABEL)
         sheet.paste(Image.fromarray(picture(name, cell, map_size)), (x, y))
         draw.text((x + 4, y + cell + 3), name, fill=(40, 40, 40))
-    make_folder(path.parent)
     # JPEG and WebP, so that a page can afford it; PNG takes no quality.
-    sheet.save(path, quality=80)
-    return path
+    return write_picture(path, sheet, quality=80)
 
 
 def picture(name: str, side: int, map_size: int) -> ArrayU8:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from airworthy.cli.scenes.picture_files import write_picture
 from airworthy.core.arrays import ArrayU8
-from airworthy.core.files import make_folder
 from airworthy.core.jobs.progress import progress
 from airworthy.geometry import Box
 from airworthy.scenes import Instance, Scene, under_sky, weather_named, with_material
@@ -42,9 +42,7 @@ def write_tree_sheet(names: Sequence[str], path: Path, season: Season, seed: int
         x, y = index % wide * cell, index // wide * (tall + _LABEL)
         sheet.paste(Image.fromarray(_picture(name, season, seed, (cell, tall))), (x, y))
         draw.text((x + 4, y + tall + 3), f"{name}, {tree_kind(name).height:g} m", fill=(40, 40, 40))
-    make_folder(path.parent)
-    sheet.save(path, quality=85)
-    return path
+    return write_picture(path, sheet, quality=85)
 
 
 def _picture(name: str, season: Season, seed: int, size: tuple[int, int]) -> ArrayU8:

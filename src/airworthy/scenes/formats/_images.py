@@ -120,6 +120,13 @@ def _array(image: Image.Image, channels: int, factor: int) -> ArrayU8:
     return result
 
 
+def _without_name(reason: str, name: str) -> str:
+    """Return a reason of `decode` as it reads behind the image's name, which it would say a second time."""
+    for said, short in ((f" in the image {name}", ""), (f"its image {name}", "it"), (f"the image {name}", "it")):
+        reason = reason.replace(said, short)
+    return reason
+
+
 class TextureImages:
     """Textures of a model: each image is decoded once, and becomes one texture per way of using it."""
 
@@ -145,8 +152,9 @@ class TextureImages:
             return self.pixels(key, load, name)
         except AssetError as error:
             self._lost.add(key)
-            reason = str(error).partition("cannot be used: ")[2] or str(error)
-            self.source.warn(f"image {clean_name(name, 'image')} left out: {reason.rstrip('.')}")
+            name = clean_name(name, "image")
+            reason = _without_name(str(error).partition("cannot be used: ")[2] or str(error), name)
+            self.source.warn(f"image {name} left out: {reason.rstrip('.')}")
             return None
 
     def pixels(self, key: Hashable, load: Callable[[], bytes], name: str) -> ArrayU8:

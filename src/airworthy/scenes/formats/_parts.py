@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core import frames
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, NDArray
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.extent import seen_from_near
@@ -200,7 +200,9 @@ def clean(source: ModelSource, raw: RawMesh) -> RawMesh:
 
 
 def finish(source: ModelSource, raw: RawMesh) -> Mesh:
-    """Return the mesh of cleaned arrays."""
+    """Return the mesh of cleaned arrays, its normals on the side of its faces' fronts."""
+    if raw.normals is not None and len(raw.faces):
+        _turn_normals(source, raw)
     largest = float(np.abs(raw.vertices).max()) if raw.vertices.size else 0.0
     # A hundred kilometres: there a float32 keeps six millimetres.
     if largest > 1e5:
@@ -242,8 +244,38 @@ def compact(raw: RawMesh) -> RawMesh:
     return raw
 
 
+_AGAINST = -0.5
+"""Cosine between a normal and that of the faces around below which it points the wrong way: 120 degrees, since normals of
+leaves and grass are bent on purpose, though seldom so far."""
+
+
+def _turn_normals(source: ModelSource, raw: RawMesh) -> None:
+    """Turn round the normals that point against the winding of the faces around them, which would be drawn dark.
+
+    Whichever of both is wrong in the file, surfaces are lit on the side that is seen: that they agree is all it takes. Path
+    tracers whose surfaces have two sides do not care either.
+    """
+    assert raw.normals is not None
+    size = 44 * len(raw.vertices)
+    source.take(size, "the sides of its normals")
+    around, known = unit(_summed(raw.vertices, raw.faces))
+    side = np.where(known, np.einsum("vi,vi->v", around, raw.normals), 1.0)
+    against = int((side < _AGAINST).sum())
+    # Where most are against, so are those between: they would be left alone among turned ones.
+    turned = side < (0.0 if against > int((known & (side > -_AGAINST)).sum()) else _AGAINST)
+    if turned.any():
+        source.warn("vertex normals turned round that point against the winding of their faces", int(turned.sum()))
+        raw.normals = np.where(turned[:, None], -raw.normals, raw.normals)
+    source.give_back(size)
+
+
 def vertex_normals(vertices: ArrayF32, faces: NDArray[np.int32]) -> ArrayF32:
     """Return (V, 3) unit normals, faces weighted by area; vertices without a face get z."""
+    return unit(_summed(vertices, faces))[0]
+
+
+def _summed(vertices: ArrayF32, faces: NDArray[np.int32]) -> Array:
+    """Return (V, 3) sums of the normals of the faces around each vertex, as long as twice their areas."""
     total = np.zeros((len(vertices), 3))
     for start in range(0, len(faces), _BLOCK):
         block = faces[start : start + _BLOCK]
@@ -252,7 +284,7 @@ def vertex_normals(vertices: ArrayF32, faces: NDArray[np.int32]) -> ArrayF32:
         for corner in range(3):
             for axis in range(3):
                 total[:, axis] += np.bincount(block[:, corner], cross[:, axis], len(vertices))
-    return unit(total)[0]
+    return total
 
 
 def unit(vectors: NDArray) -> tuple[ArrayF32, ArrayBool]:

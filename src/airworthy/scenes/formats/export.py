@@ -18,8 +18,9 @@ from airworthy.scenes.formats._parts import MeshPart, Writable, as_model, label,
 from airworthy.scenes.formats._source import unique_name
 from airworthy.scenes.formats.gltf.writer import write_glb
 from airworthy.scenes.formats.model import Model
+from airworthy.scenes.formats.obj.writer import write_obj
 from airworthy.scenes.formats.sampling import sample_points
-from airworthy.scenes.formats.write_plain import write_obj, write_pcd, write_ply, write_points_ply, write_stl
+from airworthy.scenes.formats.write_plain import write_pcd, write_ply, write_points_ply, write_stl
 from airworthy.scenes.record import Instance, Light, PointLight, Scene, Sun
 from airworthy.scenes.sky.tables import as_gradient
 

@@ -15,8 +15,10 @@ __all__ = ["export_losses"]
 
 _MAPS = {"base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "height_map"}
 _MTL = {"base_color", "metallic", "roughness", "emissive", "normal_scale", "height_scale", "uv_scale"} | _MAPS
+_MTL |= {"transmission", "ior"}
 _KEPT = {"obj": _MTL, "sdf": _MTL, "dae": {"base_color", "emissive"}}
-"""Fields of a material that are in the file (`uv_scale` in the texture coordinates). In glb are all."""
+"""Fields of a material that are in the file (`uv_scale` in the texture coordinates). In glb are all, and with `_MTL` the holes
+of a map with alpha."""
 _OF_SOLIDS = {"base_color", "emissive"}
 """Of an sdf's boxes, spheres, cylinders and capsules, which name no mesh."""
 _BARE = {"stl": "shapes alone", "ply": "shapes and the colours of surfaces", "pcd": "points alone", "cloud.ply": "points alone"}
@@ -54,7 +56,8 @@ def _of_materials(model: Model, format: str) -> tuple[str, ...]:  # noqa: A002
         solid = format == "sdf" and not isinstance(shape_of(model, instance), Mesh)
         # A solid has one material.
         for name in (instance.materials or ("",))[: 1 if solid else None]:
-            used.setdefault(name, set()).update(_lost(material_of(model, name), _kept(format, solid)))
+            kept = _kept(format, solid) | _kept_holes(model, name, format, solid)
+            used.setdefault(name, set()).update(_lost(material_of(model, name), kept))
             if solid and max(material_of(model, name).emissive) > 1.0:
                 used[name].add("emissive above 1")
     spoken = {name for name, lost in used.items() if lost}
@@ -75,6 +78,14 @@ def _kept(format: str, solid: bool) -> set[str]:  # noqa: A002
     if format in _BARE:
         return {"base_color"} if format == "ply" else set()
     return _OF_SOLIDS if solid else _KEPT.get(format, {item.name for item in fields(Material)})
+
+
+def _kept_holes(model: Model, name: str, format: str, solid: bool) -> set[str]:  # noqa: A002
+    """Return the field of holes where the format has a mask for them, and the material one to be written."""
+    if _KEPT.get(format) != _MTL or solid:
+        return set()
+    texture = model.textures.get(material_of(model, name).base_color_map)
+    return {"alpha_cutoff"} if texture is not None and texture.pixels.shape[2] == 4 else set()
 
 
 def _of_scene(thing: Writable, model: Model, format: str) -> tuple[str, ...]:  # noqa: A002

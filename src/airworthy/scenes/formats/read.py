@@ -14,7 +14,7 @@ from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model, Po
 _MODELS = {
     ".glb": ("gltf.reader", "read_gltf"),
     ".gltf": ("gltf.reader", "read_gltf"),
-    ".obj": ("obj", "read_obj"),
+    ".obj": ("obj.reader", "read_obj"),
     ".stl": ("stl", "read_stl"),
     ".ply": ("ply", "read_ply"),
     ".dae": ("dae", "read_dae"),

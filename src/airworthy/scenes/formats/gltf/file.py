@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, NDArray
-from airworthy.core.files import parse_json, shown
+from airworthy.core.files import image_kind, parse_json, shown
 from airworthy.scenes.formats._source import JsonFields, ModelSource
 from airworthy.scenes.formats.gltf.glass import GLASS_EXTENSIONS
 
@@ -35,7 +36,26 @@ _KINDS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126:
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 _JSON_EXPANSION = 24  # bytes of Python objects per byte of JSON, at worst
 _JSON_USUAL = 10
+_HEAD = 1024
+"""Bytes by which it is told whether a file may be glTF at all."""
 _FREE_ZEROS = 4096  # an accessor without bytes of its own may have as many elements as the file has bytes, or this many
+
+
+def _begins_json(data: bytes) -> bool:
+    """Tell whether a file begins as an object of JSON, behind blanks and a mark of its encoding."""
+    return re.match(rb"(\xef\xbb\xbf)?\s*\{", data) is not None
+
+
+def _kind(data: bytes) -> str:
+    """Return what a file is that is no glTF, for a sentence."""
+    head = data[:_HEAD]
+    if not head.strip():
+        return "blank" if data else "empty"
+    if (image := image_kind(data)) or data[:2] == b"PK":
+        return f"an image ({image})" if image else "an archive (ZIP)"
+    if b"\0" in head or sum(byte < 9 or byte > 126 for byte in head) * 4 > len(head):
+        return "binary, and does not begin as glTF"
+    return f"text that begins with {shown(head.split(maxsplit=1)[0].decode('utf-8', 'replace'))}"
 
 
 class GltfFile:
@@ -50,6 +70,8 @@ class GltfFile:
         self._uris: list[memoryview] = []
         self._binary: bytes | memoryview = b""
         # By content: endings of files are often wrong.
+        if source.data[:4] != b"glTF" and not _begins_json(source.data):
+            source.refuse(f"it is {_kind(source.data)}; expected glTF 2.0, binary or as JSON text")
         text = self._chunks() if source.data[:4] == b"glTF" else self._without_data_uris(source.data)
         self.root = JsonFields(source, self._parsed(text), "the file")
         self._check()

@@ -1,0 +1,1 @@
+"""Wavefront OBJ and its material libraries (MTL): read and written."""
