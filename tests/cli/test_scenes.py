@@ -307,6 +307,15 @@ def test_render_under_several_skies_makes_one_picture_of_them(yard: Path, tmp_pa
         ("render YARD --channels dept --out a.png", "Unknown channel 'dept'. Closest: 'depth'."),
         ("render YARD --out a.gif", "ends in .png"),
         ("render YARD --out /proc/a.png", "Could not write '/proc/a.png'"),
+        ("render YARD --out FOLDER/a.png", "a.png': it is a folder."),
+        ("render YARD --channels depth rgb --out FOLDER/b.png", "b_rgb.png': it is a folder."),
+        ("render YARD --channels depth rgb --out FOLDER/file/new/b.png", "/file' is a file; choose another name."),
+        ("render YARD --channels depth r/gb --out FOLDER/c.png", "Unknown channel 'r/gb'. Closest: 'rgb'."),
+        ("materials brick --out FOLDER/a.png", "a.png': it is a folder."),
+        ("materials brick --out /proc/a.png", "Could not write '/proc/a.png'"),
+        ("materials brick --out FOLDER/file/a.png", "/file' is a file; choose another name."),
+        ("vegetation birch --out FOLDER/a.png", "a.png': it is a folder."),
+        ("vegetation birch --out FOLDER/file/a.png", "/file' is a file; choose another name."),
         ("render YARD --out a.png --channels", "--channels names none"),
         ("render YARD --quality still --seed -1 --out a.png", "--seed is -1; expected at least 0."),
         ("render YARD --seed 5 --out a.png", "--seed 5 changes nothing without --quality still"),
@@ -327,8 +336,13 @@ def test_render_under_several_skies_makes_one_picture_of_them(yard: Path, tmp_pa
         ("export YARD --out a.pcd --spacing 0.001", "use a larger spacing"),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(yard: Path, line: str, says: str, capsys: Output) -> None:
-    assert main(["scenes", *(str(yard) if word == "YARD" else word for word in line.split())]) == 2
+def test_mistakes_are_told_in_one_sentence(yard: Path, line: str, says: str, tmp_path: Path, capsys: Output) -> None:
+    if "FOLDER" in line:
+        for name in ("a.png", "b_rgb.png"):
+            (tmp_path / name).mkdir()
+        (tmp_path / "file").write_text("in the way")
+    words = line.replace("YARD", str(yard)).replace("FOLDER", str(tmp_path)).split()
+    assert main(["scenes", *words]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert says in said.err

@@ -47,7 +47,10 @@ GIVEN: dict[str, dict[str, Any]] = {
 def model_of(material: Material) -> Model:
     pixels = np.full((2, 2, 3), 128, np.uint8)
     return Model(
-        {"square": SQUARE}, {"m": material}, {"image": Texture(pixels), "leaf": Texture(LEAF)}, (Instance("square", materials=("m",), name="i"),)
+        {"square": SQUARE},
+        {"m": material},
+        {"image": Texture(pixels), "leaf": Texture(LEAF)},
+        (Instance("square", materials=("m",), name="i"),),
     )
 
 
@@ -71,7 +74,10 @@ def test_every_field_of_a_material_is_tried() -> None:
 
 
 def test_materials_are_counted_and_numbers_that_say_nothing_are_not() -> None:
-    glass, idle = Material(transmission=0.9, attenuation=(1.0, 2.0, 3.0)), Material(ior=1.4, detail_repeat=3.0, texture_size=2.0)
+    glass, idle = (
+        Material(transmission=0.9, attenuation=(1.0, 2.0, 3.0)),
+        Material(ior=1.4, detail_repeat=3.0, texture_size=2.0),
+    )
     shown = model_of(glass)
     both = replace(
         shown,
