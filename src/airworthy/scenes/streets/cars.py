@@ -166,8 +166,8 @@ def _shell(patches: PatchMesh, shape: CarForm, stations: Array, rings: Array, pa
         used = np.unique(faces)
         index = np.zeros(count * across, int)
         index[used] = np.arange(len(used))
-        # The nose is station 0, and x falls from one to the next.
-        patches.add(rings.reshape(-1, 3)[used], index[faces][:, ::-1], normals.reshape(-1, 3)[used], slot, color)
+        # The nose is station 0, x falls from one to the next, and rings run from right to left: counter-clockwise from outside.
+        patches.add(rings.reshape(-1, 3)[used], index[faces], normals.reshape(-1, 3)[used], slot, color)
 
 
 def _normals(rings: Array) -> Array:

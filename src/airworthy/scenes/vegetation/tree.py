@@ -198,7 +198,7 @@ def _ring_faces(count: int, places: int, across: int) -> ArrayInt:
     k, i, j = np.meshgrid(np.arange(count), np.arange(places - 1), np.arange(across - 1), indexing="ij")
     a = ((k * places + i) * across + j).reshape(-1)
     b, c, d = a + 1, a + across, a + across + 1
-    return np.concatenate([np.stack([a, c, b], -1), np.stack([b, c, d], -1)])
+    return np.concatenate([np.stack([a, b, c], -1), np.stack([b, d, c], -1)])
 
 
 # ---- Leaves -----------------------------------------------------------------------------------------------------------------

@@ -65,6 +65,12 @@ def grass_tuft(seed: int, height: float = 0.3, radius: float = 0.35, blades: int
     return _mesh(points.reshape(-1, 3), faces, normals, (color[:, None] * shade[:, None]).reshape(-1, 3))
 
 
+def _kites(first: ArrayInt, turned: bool) -> ArrayInt:
+    """Return triangles (2 n, 3) of kites by the numbers of their first corners, the other way round if turned."""
+    rows = ([0, 2, 1], [0, 3, 2]) if turned else ([0, 1, 2], [0, 2, 3])
+    return np.concatenate([first.reshape(-1, 1) + np.array([row]) for row in rows])
+
+
 @lru_cache(maxsize=32)
 def fern(seed: int, height: float = 0.7) -> Mesh:
     """Return a fern: a funnel of arching fronds with leaflets on both sides.
@@ -97,8 +103,9 @@ def fern(seed: int, height: float = 0.7) -> Mesh:
         ]
         parts.append(np.stack(corners, axis=2))
     points = np.concatenate(parts, axis=1).reshape(-1, 3)
-    first = 4 * np.arange(len(points) // 4)[:, None]
-    faces = np.concatenate([first + np.array([row]) for row in ([0, 1, 2], [0, 2, 3])])
+    # Leaflets of both hands with their fronts up, where their normals are: the hands mirror each other.
+    first = 4 * np.arange(len(points) // 4).reshape(fronds, 2, pairs)
+    faces = np.concatenate([_kites(first[:, 0], True), _kites(first[:, 1], False)])
     leaf = np.array([0.070, 0.135, 0.026]) * np.exp(rng.normal(0.0, 0.12, (fronds, 1, 1)))
     shade = np.broadcast_to(0.45 + 0.6 * s, (fronds, pairs, 1))
     color = np.repeat(np.concatenate([leaf * shade, leaf * shade], axis=1).reshape(-1, 3), 4, axis=0)
@@ -186,8 +193,7 @@ def hedge_panel(seed: int, width: float, height: float, thick: float = 0.05, lea
     size = (0.035 + 0.035 * rng.random(leaves))[:, None]
     points = np.stack([foot - size * ahead, foot + 0.6 * size * across, foot + size * ahead, foot - 0.6 * size * across], 1)
     points[..., 1] = np.clip(points[..., 1], -thick, 0.02)
-    first = 4 * np.arange(leaves)[:, None]
-    faces = np.concatenate([first + np.array([row]) for row in ([0, 1, 2], [0, 2, 3])])
+    faces = _kites(4 * np.arange(leaves), True)
     light = np.clip(0.55 + 0.55 * (-foot[:, 1] / thick), 0.3, 1.15)[:, None]
     color = np.array([0.060, 0.118, 0.024]) * light * np.exp(rng.normal(0.0, 0.2, (leaves, 1)))
     normals = _unit(0.6 * face + 0.6 * np.array([0.0, -1.0, 0.5]))

@@ -1,0 +1,36 @@
+"""Normals of what grows, and of cars, lie on the side of their faces' fronts: what is drawn from a back has them turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from airworthy.geometry import Mesh
+from airworthy.scenes.streets.cars import car_patches
+from airworthy.scenes.vegetation.tree import TreeForm, tree_mesh, trunk_mesh
+from airworthy.scenes.vegetation.undergrowth import fallen_trunk, fern, hedge_panel, stone
+
+BIRCH = TreeForm("birch", 0)
+MADE: dict[str, Callable[[], Mesh]] = {
+    "trunk": lambda: trunk_mesh(BIRCH),
+    "tree": lambda: tree_mesh(BIRCH),
+    "hedge": lambda: hedge_panel(0, 1.0, 1.0, leaves=200),
+    "fern": lambda: fern(0),
+    "fallen trunk": lambda: fallen_trunk(0),
+    "stone": lambda: stone(0),
+    "car": lambda: car_patches("hatch", 0).mesh(),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_normals_lie_on_the_side_of_the_front(name: str) -> None:
+    mesh = MADE[name]()
+    assert mesh.normals is not None
+    a, b, c = (mesh.vertices[mesh.faces[:, k]].astype(float) for k in range(3))
+    flat = np.cross(b - a, c - a)
+    area = np.linalg.norm(flat, axis=1)
+    sides = np.einsum("fi,fi->f", flat, mesh.normals[mesh.faces].astype(float).mean(1))
+    # By area, and by 120 degrees: bends of twigs fold small triangles over, and normals of leaves are bent on purpose.
+    assert area[sides < -0.5 * area].sum() < 0.02 * area.sum()
