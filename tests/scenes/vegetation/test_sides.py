@@ -1,4 +1,4 @@
-"""Normals of what grows, and of cars, lie on the side of their faces' fronts: what is drawn from a back has them turned round."""
+"""Normals of what grows, and of cars, lie on the side of their faces' fronts: seen from a back they are turned round."""
 
 from __future__ import annotations
 
