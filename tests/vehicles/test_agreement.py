@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.vehicles.flown_logs import changed, fly, quad
+from tests.vehicles.flown_logs import Excitation, changed, fly, quad
 
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, flight_segments, read_log
@@ -49,6 +49,22 @@ def test_another_propeller_is_told_and_another_vehicle_refused(flown: Log) -> No
         AirworthyError, match=r"'first' lifts 1\.43 times as much per mass as 'second': these logs are not of one"
     ):
         refuse_unlike([signals(flown, "first"), signals(lifting(flown, 0.7), "second")])
+
+
+@pytest.mark.parametrize("more", [1.12, 1.35])
+def test_who_flies_heavier_is_not_explained_by_a_flatter_curve(more: float) -> None:
+    """A heavier vehicle gives more command for the same force: one curve through both would hide half of its mass."""
+    one = quad()
+    other = quad(mass=more * one.mass)
+    both = [fly(craft, 5.0, seed=k, excitation=Excitation(collective=0.2)) for k, craft in enumerate((one, other))]
+    flights = [signals(log, name) for log, name in zip(both, ("empty", "loaded"), strict=True)]
+    shares = lift_shares(flights)
+    assert shares[0].share / shares[1].share == pytest.approx(more, rel=0.03)
+    if more < 1.2:
+        refuse_unlike(flights)
+    else:
+        with pytest.raises(AirworthyError, match="'empty' lifts 1"):
+            refuse_unlike(flights)
 
 
 def test_a_payload_in_flight_is_told(flown: Log) -> None:

@@ -14,6 +14,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_rotation_vector, rotate
 from airworthy.logs import Log, LogCheck, LogFinding, LogSource, LogStream
 from airworthy.vehicles import Known, frame_vehicle
+from airworthy.vehicles.identification.air_speed import drag
 from airworthy.vehicles.identification.air_speed.drag import (
     AirDrag,
     AirStretch,
@@ -226,16 +227,23 @@ def test_the_record_says_how_large_square_drag_is() -> None:
 # ---- What is not believed ----------------------------------------------------------------------------------------------------
 
 
-def swinging(drag: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def swinging(linear: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Force, velocity and attitude of a vehicle that leans to and fro about two axes at constant thrust, by Euler's method."""
     lean = 0.35 * np.stack([np.sin(2.1 * TIME), np.sin(1.7 * TIME + 1.0), 0.0 * TIME], axis=-1)
     attitude, velocity = from_rotation_vector(lean), np.zeros((len(TIME), 3))
     pushed = rotate(attitude, np.tile([0.0, 0.0, 9.81], (len(TIME), 1))) - [0.0, 0.0, 9.81]
     velocity[0] = [3.0, -1.0, 0.0]
     for k in range(len(TIME) - 1):
-        velocity[k + 1] = velocity[k] + 0.002 * (pushed[k] - drag * velocity[k])
+        velocity[k + 1] = velocity[k] + 0.002 * (pushed[k] - linear * velocity[k])
     air = rotate(attitude * [-1.0, -1.0, -1.0, 1.0], velocity)
-    return np.array([0.0, 0.0, 9.81]) - drag * air, velocity, attitude
+    return np.array([0.0, 0.0, 9.81]) - linear * air, velocity, attitude
+
+
+def test_a_fit_that_asks_for_another_thrust_tells_no_drag(monkeypatch: pytest.MonkeyPatch) -> None:
+    force, velocity, attitude = swinging(0.3)
+    stretch = AirStretch(signals("swung", force=force), motion(velocity, attitude), plant_of(BASE))
+    monkeypatch.setattr(drag, "runaway", lambda found: "it lifts too much.")
+    assert fit_drag([stretch], [], BASE, quick=True).against == "it lifts too much."
 
 
 def test_velocities_of_another_frame_tell_neither_drag_nor_wind() -> None:
@@ -292,6 +300,26 @@ def test_measured_speeds_tell_no_sag() -> None:
     base, _ = with_supply(BASE, [on_supply(4.2, 3.4)], known, told, speeds=False)
     assert told == {"sag": True}
     assert base.command_sag == (0.5, pytest.approx(3.8, abs=0.05))
+
+
+@pytest.mark.parametrize(("last", "tells"), [(3.82, True), (3.86, False)])
+def test_a_voltage_tells_its_exponent_from_four_per_cent_on(last: float, tells: bool) -> None:
+    told = {"sag": True}
+    base, said = with_supply(BASE, [on_supply(4.0, last)], Known(mass=(1.0, 0.01), vehicle=BASE), told, speeds=False)
+    assert told == {"sag": tells}
+    assert (base.command_sag is not None) == tells
+    assert len(said) == (0 if tells else 1)
+
+
+@pytest.mark.parametrize(("volts", "refused"), [(0.59, True), (0.61, False), (1.58, False), (1.63, True)])
+def test_a_cell_more_or_less_is_another_battery(volts: float, refused: bool) -> None:
+    sagging = replace(BASE, command_sag=(0.9, 4.0))
+    flight = on_supply(4.0 * volts, 4.0 * volts + 1e-3)
+    if refused:
+        with pytest.raises(AirworthyError, match="the battery is another"):
+            refuse_supply(flight, sagging)
+    else:
+        refuse_supply(flight, sagging)
 
 
 def test_a_flight_on_another_battery_is_refused() -> None:

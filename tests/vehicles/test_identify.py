@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -335,3 +336,9 @@ def test_crazyflie_11_3(crazyflie: list[Log]) -> None:
 def test_thirds_of_the_flights_agree_11_3(crazyflie: list[Log]) -> None:
     """Fits to parts that share nothing differ by less than twice the deviation of their difference, in 9 of 10 values."""
     assert thirds_agree(crazyflie) >= 0.9
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, True])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(AirworthyError, match="expected a whole number from 0 on"):
+        identify([], Known((0.027, 0.001)), seed=seed)

@@ -53,3 +53,10 @@ def test_vehicles_that_do_not_turn_as_foretold_are_what_they_were() -> None:
     assert _verdict(rows(0.2, 0.4, 0.4), True, True) == "supported"
     assert _verdict(rows(-0.1, 0.4, 0.4), True, True) == "do not trust"
     assert _verdict(rows(0.8, 0.4, 0.4), True, False) == "do not trust"
+
+
+def test_of_flights_that_do_not_turn_the_force_is_judged() -> None:
+    turned, lifted = (dict.fromkeys(COLUMNS, 1.0) | {"trimmed": 1.0 - skill} for skill in (-0.5, 0.5))
+    judged = [HeldOutRow(k, "excited", 0.25, v, v, 0.9) for k, v in (("rate", turned), ("force", lifted))]
+    assert _verdict(judged, False, True) == "supported"
+    assert _verdict(judged, True, True) == "do not trust"

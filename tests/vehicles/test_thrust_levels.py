@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.vehicles.flown_logs import Excitation, changed, fly, quad
@@ -9,6 +13,7 @@ from tests.vehicles.flown_logs import Excitation, changed, fly, quad
 from airworthy.logs import Log
 from airworthy.vehicles import Identified, Known, identify
 from airworthy.vehicles.identification.fitting.levels import LASTING, level_weights
+from airworthy.vehicles.identification.fitting.refine import FitProblem, costs_of, curvature_of
 
 SEED = np.random.default_rng(11)
 STILL = 2.0
@@ -28,6 +33,21 @@ def test_a_flight_is_as_sure_as_what_lasts_within_it_leaves_it() -> None:
     assert thin.sd == pytest.approx(np.sqrt(thin.weight @ (error[::20] - thin.weight @ error[::20]) ** 2 / 4.0))
 
 
+def test_what_lies_between_parts_of_a_flight_makes_no_one_surer() -> None:
+    start = np.array([0.0, 1.0, 2.0, 100.0, 101.0, 102.0])
+    error = np.array([0.1, -0.1, 0.1, -0.1, 0.1, -0.1])
+    (found,) = level_weights([error], [start], 1e-3)
+    # Four seconds between neighbours, and no more across the gap: two stretches beside the first.
+    assert found.sd == pytest.approx(0.1 / np.sqrt(3.0), rel=1e-3)
+
+
+def test_windows_are_as_far_off_as_they_usually_are() -> None:
+    error = np.append(np.linspace(-1.0, 1.0, 41), 1.4826)
+    (found,) = level_weights([error], [np.arange(42.0)], 1e-3)
+    # The middle half lies within 0.5, as of a normal distribution of deviation 0.74: twice that counts by 1 / sqrt(2).
+    assert found.weight[-1] / found.weight[20] == pytest.approx(np.sqrt(0.5), abs=0.03)
+
+
 def test_windows_far_off_count_less_and_float_noise_is_no_knowledge() -> None:
     start = np.arange(0.0, 20.0, 0.5)
     error = np.zeros(40)
@@ -44,7 +64,8 @@ def test_flights_that_differ_leave_the_level_that_unsure() -> None:
     noise = SEED.normal(0.0, 0.05, (3, len(start)))
     alike = level_weights(list(noise), [start] * 3, 1e-3)
     apart = level_weights([row + shift for row, shift in zip(noise, (-0.4, 0.0, 0.4), strict=True)], [start] * 3, 1e-3)
-    assert all(item.sd < 0.025 for item in alike)
+    alone = [level_weights([row], [start], 1e-3)[0].sd for row in noise]
+    assert [item.sd for item in alike] == pytest.approx(alone)
     assert all(item.sd == pytest.approx(0.4, rel=0.1) for item in apart)
 
 
@@ -77,3 +98,30 @@ def test_a_battery_that_no_voltage_tells_leaves_thrust_where_the_flight_has_it()
     at = fallen.fit.problem.parameters.place("thrust")
     # And it is said how unsure that is: the trend itself lasts.
     assert 0.005 < fallen.fit.sd[at] < 0.05
+    check_what_stands_beside(fallen.fit.problem, fallen.fit.theta)
+
+
+def check_what_stands_beside(problem: FitProblem, theta: np.ndarray) -> None:
+    """What the level tells is in the curvature, and is not divided among windows that share their pushes."""
+    index, sd = problem.parameters.index, problem.parameters.sd
+    moved = np.repeat(theta[None], len(index) + 1, axis=0)
+    moved[np.arange(1, len(index) + 1), index] += 1e-3 * sd[index]
+    beside = problem.beside(moved)
+    slopes = (beside[1:] - beside[0]).T / 1e-3
+    without = replace(problem, levels=(None,) * len(problem.windows))
+    gained = curvature_of(problem, theta) - curvature_of(without, theta)
+    np.testing.assert_allclose(gained, slopes.T @ slopes, rtol=1e-6, atol=1e-6 * np.abs(gained).max())
+    one, half = costs_of(problem, theta[None], 1.0)[0], costs_of(problem, theta[None], 2.0)[0]
+    z = ((theta - problem.parameters.mean) / sd)[index]
+    # Windows count half, and nothing else does.
+    assert one - 2.0 * (one - half) == pytest.approx(0.5 * float(z @ z) + 0.5 * float(beside[0] @ beside[0]), rel=1e-6)
+
+
+def test_flights_that_cannot_tell_the_force_tell_no_level() -> None:
+    two: Any = (SimpleNamespace(start=np.array([0.0, 0.2, 10.0]), step=0.01, steps=30),) * 2
+    nothing: Any = None
+    every, silent = (True,) * 6, (False,) * 5 + (True,)
+    assert FitProblem(nothing, two, every, unheard=((False,) * 6, silent)).levelled == (True, False)
+    assert FitProblem(nothing, two, (*every[:5], False)).levelled == (False, False)
+    # Covered is what windows cover, not what lies between them.
+    assert FitProblem(nothing, two, every).covered == pytest.approx(2.0 * (0.3 + 0.2 + 0.3))

@@ -26,6 +26,8 @@ BLOCKS_MIN = 6
 WORTH, REFUSED = 0.04, 0.2
 """Ours: shares of lift by which flights differ that are told, and that no battery explains: half of it is another mass or
 propeller. The same vehicle on a full and on an empty cell differs by 0.05 to 0.12."""
+ROUNDS = 20
+"""Of fitting a common curve and each stretch's level in turn."""
 SURE = 3.0
 """Standard errors beyond which a difference is one."""
 
@@ -47,23 +49,42 @@ def lift_shares(flights: Sequence[FlightSignals], parts: int = 1) -> list[LiftSh
         flights: Signals.
         parts: Of each flight, one after the other.
     """
-    blocks = [_blocks(flight) for flight in flights]
-    rows = np.concatenate([known for known, _ in blocks])
-    felt = np.concatenate([force for _, force in blocks])
-    if len(felt) < BLOCKS_MIN:
+    stretches = []
+    for flight in flights:
+        known, force = _blocks(flight)
+        for k, rows in enumerate(np.array_split(np.arange(len(force)), parts)):
+            if len(rows) >= BLOCKS_MIN:
+                name = flight.name if parts == 1 else f"{flight.name}, part {k + 1} of {parts}"
+                stretches.append((name, known[rows], force[rows]))
+    if not stretches:
         return []
+    ratios = _lifted([(known, force) for _, known, force in stretches])
+    whole = float(np.concatenate(ratios).mean())
+    return [
+        LiftShare(name, float(ratio.mean()) / whole, float(ratio.std(ddof=1) / np.sqrt(len(ratio))) / whole)
+        for (name, _, _), ratio in zip(stretches, ratios, strict=True)
+    ]
+
+
+def _lifted(stretches: Sequence[tuple[Array, Array]]) -> list[Array]:
+    """Return force over one curve of commands, whose shape all stretches share and whose level is each one's own, (n,) each.
+
+    One curve for all alone would bend towards both: who flies heavier gives more command for the same force, and a flatter
+    curve would explain half of that.
+    """
+    rows = np.concatenate([known for known, _ in stretches])
+    felt = np.concatenate([force for _, force in stretches])
     # A weak pull towards a plain square keeps flights that only hover from asking for a curve.
     weight = 0.05 * np.sqrt(len(felt)) * np.diag(np.abs(rows).mean(axis=0))
-    square = np.array([0.0, float(felt.mean() / max(rows[:, 1].mean(), 1e-9))])
-    curve = np.linalg.lstsq(np.vstack([rows, weight]), np.concatenate([felt, weight @ square]), rcond=None)[0]
-    found = []
-    for flight, (known, force) in zip(flights, blocks, strict=True):
-        ratio = force / np.maximum(known @ curve, 1e-6)
-        for k, part in enumerate(np.array_split(ratio, parts)):
-            if len(part) >= BLOCKS_MIN:
-                name = flight.name if parts == 1 else f"{flight.name}, part {k + 1} of {parts}"
-                found.append(LiftShare(name, float(part.mean()), float(part.std(ddof=1) / np.sqrt(len(part)))))
-    return found
+    levels = np.array([force.mean() / max(float(known[:, 1].mean()), 1e-9) for known, force in stretches])
+    for _ in range(ROUNDS):
+        levels = levels / levels.mean()
+        level = np.concatenate([np.full(len(force), own) for (_, force), own in zip(stretches, levels, strict=True)])
+        square = np.array([0.0, float((felt / level).mean() / max(rows[:, 1].mean(), 1e-9))])
+        curve = np.linalg.lstsq(np.vstack([rows, weight]), np.concatenate([felt / level, weight @ square]), rcond=None)[0]
+        ratios = [force / np.maximum(known @ curve, 1e-6) for known, force in stretches]
+        levels = np.array([ratio.mean() for ratio in ratios])
+    return ratios
 
 
 def _blocks(flight: FlightSignals) -> tuple[Array, Array]:

@@ -124,6 +124,8 @@ def identify(
         AirworthyError: A log has no commands or no usable flight, its units are wrong, or motors and rotors do not fit; one
             sentence.
     """
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise AirworthyError(f"The seed of the draws is {seed!r}; expected a whole number from 0 on.")
     if not logs:
         raise AirworthyError(NO_LOG)
     refuse_repeated(logs, () if use or skip else holdout)

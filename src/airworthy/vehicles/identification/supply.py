@@ -40,7 +40,8 @@ def supply_range(flights: Sequence[FlightSignals]) -> tuple[float, float, float]
     seen = []
     for flight in flights:
         assert flight.supply is not None
-        times = [np.arange(a, b, SUPPLY_WIDTH) for a, b in flight.spans]
+        # About the middles of their means: half of one that begins with the log would lie before it.
+        times = [np.arange(a + 0.5 * SUPPLY_WIDTH, b - 0.5 * SUPPLY_WIDTH, SUPPLY_WIDTH) for a, b in flight.spans]
         seen.append(flight.supply.mean(np.concatenate(times), SUPPLY_WIDTH)[:, 0])
     volts = np.concatenate(seen)
     low, high = voltage_ends(volts)

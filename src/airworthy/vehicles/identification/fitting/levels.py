@@ -53,8 +53,7 @@ def level_weights(errors: Sequence[Array], starts: Sequence[Array], floor: float
             weight /= weight.sum()
         spread = max(float(np.sqrt(weight @ (error - middle) ** 2)), floor)
         apart = np.minimum(np.diff(np.sort(start)), LASTING).sum() / LASTING
-        counted = min(1.0 + float(apart), float(len(error)))
-        found.append(LevelWeight(weight, spread / float(np.sqrt(counted))))
+        found.append(LevelWeight(weight, spread / float(np.sqrt(1.0 + apart))))
         middles.append(middle)
     between = _between(np.array(middles), np.array([item.sd for item in found]))
     return tuple(LevelWeight(item.weight, float(np.hypot(item.sd, between))) for item in found)
