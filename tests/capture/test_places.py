@@ -117,7 +117,8 @@ def test_it_is_inside_by_construction(folder: Path) -> None:
 def test_pictures_are_taken_inside(folder: Path) -> None:
     """From outside there is only the back of what was seen: the view is from the start, towards the goal."""
     place = scene(str(folder))
-    seen = view(place, "orbit")
+    seen, inside = view(place, "orbit"), view(place, "inside")
+    np.testing.assert_array_equal(inside.attitude, seen.attitude)
     assert place.start is not None
     assert place.goal is not None
     np.testing.assert_allclose(seen.position, place.start.position)

@@ -186,14 +186,28 @@ def test_from_inside_one_looks_along_what_is_freest() -> None:
     # A wall 2 m ahead, the length of the hall aside.
     np.testing.assert_allclose(ahead(hall(Pose((-8.0, -2.0, 1.2), -1.57)))[2], 0.0, atol=1e-12)
     assert ahead(hall(Pose((-8.0, -2.0, 1.2), -1.57)))[0] > 0.9
-    # Its own heading is kept where it is nearly as free, and where there is nothing at all.
+    # Its own heading is kept where it is nearly as free.
     np.testing.assert_allclose(ahead(hall(Pose((0.0, -3.0, 1.2), 1.2)))[:2], (np.cos(1.2), np.sin(1.2)), atol=1e-6)
     wall = {"wall": Box((0.5, 8.0, 1.5))}
     empty = Scene("empty", wall, instances=(Instance("wall", (12.0, 0.0, 1.5)),), start=Pose((0.0, 0.0, 1.0), 2.0))
     # What can be seen is looked at, not what lies beyond the place.
     assert ahead(empty)[0] > 0.9
-    alone = viewpoints.view(hall(None), "inside")
-    np.testing.assert_array_equal(alone.position, viewpoints.view(hall(None), "orbit").position)
+    # Nobody looks at a wall at arm's length, though the way back is hardly longer than twice that.
+    corner = hall(Pose((6.5, 0.0, 1.2), 0.0))
+    assert ahead(corner)[0] < 0.0
+    for outside in (hall(None), dataclasses.replace(corner, start=Pose((0.0, 0.0, 9.0), 0.0))):
+        seen = viewpoints.view(outside, "inside")
+        np.testing.assert_array_equal(seen.position, viewpoints.view(outside, "orbit").position)
+
+
+def test_how_far_one_sees_is_a_mean_up_to_a_limit() -> None:
+    far = Scene("far", {"wall": Box((0.5, 90.0, 9.0))}, instances=(Instance("wall", (40.5, 0.0, 0.0)),))
+    eye = np.array([0.0, 0.0, 1.0])
+    np.testing.assert_allclose(viewpoints._free(far, eye, np.array([0.0, np.pi])), [viewpoints.SIGHT, 0.0])
+    # A wall that covers the left half of what is seen, its end straight ahead.
+    half = dataclasses.replace(far, instances=(Instance("wall", (10.5, 90.001, 0.0)),))
+    seen = 10.0 / np.cos(np.linspace(-0.5, 0.5, 9)[:4])
+    assert viewpoints._free(half, eye, np.zeros(1))[0] == pytest.approx(seen.sum() / 9.0, rel=1e-5)
 
 
 def test_what_moves() -> None:

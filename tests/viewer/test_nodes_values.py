@@ -250,14 +250,30 @@ def test_each_material_of_a_thing_has_vertices_of_its_own() -> None:
     np.testing.assert_array_equal(halves[("plain",)].vertices[halves[("plain",)].faces], corners[[[0, 1, 2], [0, 1, 4]]])
     np.testing.assert_array_equal(halves[("plain",)].uv, corners[[0, 1, 2, 4], :2] + 0.5)
     assert by_material(mesh, ("plain",)) == [(mesh, ("plain",))]
+    # Faces of more materials than an instance has take its last one.
+    more = dataclasses.replace(mesh, face_material=np.array([0, 1, 7]))
+    assert [names for _, names in by_material(more, ("checked", "plain"))] == [("checked",), ("plain",)]
+
+
+def test_glass_and_water_let_through_what_is_behind() -> None:
+    kinds = {"pane": Material((0.9, 0.9, 0.9, 1.0), transmission=0.9), "wall": Material((0.9, 0.9, 0.9, 1.0))}
+    things = tuple(Instance("slab", (0.0, k, 0.0), materials=(name,)) for k, name in enumerate(kinds))
+    place = Scene("place", {"slab": Box((1.0, 0.1, 1.0))}, kinds, instances=things)
+    api = Sent()
+    SceneNodes(api, place, place, ActorPoses(place))
+    assert api.opacities == [pytest.approx(0.35), None]
 
 
 class Sent(Recorder):
-    """Keeps the files that it is sent."""
+    """Keeps the files that it is sent, and how opaque meshes are."""
 
     def __init__(self) -> None:
         super().__init__("scene")
-        vars(self)["files"] = []
+        vars(self).update({"files": [], "opacities": []})
+
+    def add_batched_meshes_simple(self, name: str, *_: object, opacity: float | None, **__: object) -> Recorder:
+        self.opacities.append(opacity)
+        return Recorder(name)
 
     def add_glb(self, name: str, data: bytes, **_: object) -> Recorder:
         self.files.append(data)

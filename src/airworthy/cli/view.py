@@ -85,6 +85,8 @@ def main(argv: list[str]) -> int:
     refuse_idle(config, RULES)
     from airworthy.viewer.subjects import load_subject, with_capture
 
+    if config.export is not None:
+        _check_export(config.export)
     subject = load_subject(config.what, config.scene, _log_view(config))
     _check(config, subject)
     if subject.flight is not None and subject.note:
@@ -130,14 +132,22 @@ def _serve(config: ViewConfig, subject: Subject, camera: CameraSource | None) ->
     return 0
 
 
+def _check_export(path: Path) -> None:
+    """Refuse what could not be written before a place is made and shown."""
+    from airworthy.core.files import refuse_unwritable
+
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise AirworthyError(f"--export is {str(path)!r}; a recording is an .html file.")
+    if path.parent.is_dir():
+        refuse_unwritable(path)
+
+
 def _export(config: ViewConfig, path: Path, subject: Subject, camera: CameraSource | None) -> int:
     """Write one HTML file; the server that it is recorded from is open on this machine meanwhile."""
     from airworthy.viewer.playback import Viewer
     from airworthy.viewer.recording import export_recording
     from airworthy.viewer.server import serve
 
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise AirworthyError(f"--export is {str(path)!r}; a recording is an .html file.")
     viewer = Viewer(serve(port=0), subject, camera, config.splats)
     try:
         if config.env is not None:

@@ -69,9 +69,11 @@ def _hash_into(held: Any, value: Any) -> None:
 
 MARGIN = 1.04
 """What is shown over what there is."""
-HEADINGS, SIGHT, NOTHING, OWN_HEADING = 24, 25.0, 3.0, 2.0
-"""Of a view from inside: ways that are tried; what is seen farther off counts as that [m], and where nothing is as that [m]; by
-how much the start's own heading is preferred. Ours."""
+HEADINGS, SIGHT, OWN_HEADING = 24, 25.0, 2.0
+"""Of a view from inside: ways that are tried, what is seen farther off counts as that [m], and by how much the start's own
+heading is preferred; ours."""
+WALL, NOTHING = 6.0, 1.5
+"""Means of what is seen [m] from which on the start's own heading is preferred, and below which there is nothing around; ours."""
 _ROOF_SPLATS = 0.15
 """Splats this far under a roof belong to it [m]."""
 
@@ -236,19 +238,24 @@ def _orbit(scene: Scene) -> Viewpoint:
 
 
 def _inside(scene: Scene) -> Viewpoint:
-    """From where flights start, the way that is freest, the start's own heading before others; from outside without a start."""
+    """From where flights start, the way where most is to be seen, the start's own heading before others; as `_orbit` where there
+    is no start, or nothing around it."""
     if scene.start is None or scene.carved is not None:
         return _orbit(scene)
     eye = np.array(scene.start.position, float)
     yaws = scene.start.yaw + 2.0 * math.pi * np.arange(HEADINGS) / HEADINGS
     free = _free(scene, eye, yaws)
-    free[0] *= OWN_HEADING
+    if free.max() < NOTHING:
+        return _orbit(scene)
+    # A wall in the face is no view, whoever flies towards it.
+    if free[0] >= WALL:
+        free[0] *= OWN_HEADING
     yaw = float(yaws[int(np.argmax(free))])
     return Viewpoint(eye, look_at(eye, eye + np.array((math.cos(yaw), math.sin(yaw), 0.0))), 1.4)
 
 
 def _free(scene: Scene, eye: Array, yaws: Array) -> Array:
-    """Return how far one sees on average to each heading [m], (headings,)."""
+    """Return how far one sees on average to each heading [m], (headings,); where nothing is, one sees 0 m."""
     from airworthy.geometry import RayTable, cast
     from airworthy.scenes.batch import SceneBatch
 
@@ -258,9 +265,8 @@ def _free(scene: Scene, eye: Array, yaws: Array) -> Array:
     # Light and what carries it have no part in how far one sees.
     batch = SceneBatch(replace(scene, lights=(), beacons=(), looks=()))
     envs = np.zeros(len(yaws), np.int32)
-    seen = cast(batch.geometry, RayTable(level), np.tile(eye, (len(yaws), 1)), attitude, envs, ("range",))
-    far = seen["range"][:, 0]
-    return np.asarray(np.where(np.isinf(far), NOTHING, np.minimum(far, SIGHT)).mean(axis=1), np.float64)
+    far = cast(batch.geometry, RayTable(level), np.tile(eye, (len(yaws), 1)), attitude, envs, ("range",))["range"][:, 0]
+    return np.asarray(np.where(np.isinf(far), 0.0, np.minimum(far, SIGHT)).mean(axis=1), np.float64)
 
 
 def _side(scene: Scene) -> Viewpoint:

@@ -94,8 +94,10 @@ _SEGMENTS = 20
 """Sides of round solids; the eye needs fewer than an export."""
 _FEW = 4
 """Textured things in at most as many places come in one file; of others one is sent, with all its places."""
-_HIT = (225, 60, 110)
+_HIT, _HIT_OPACITY = (225, 60, 110), 0.4
 """Colour of what can be hit."""
+_GLASS_OPACITY = 0.35
+"""Of what is glass or water: the browser's library bends no light."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +191,7 @@ class SceneNodes:
             handle = self._api.add_batched_glb(group.name, data, _turned(attitude, True), position, **shared)
         else:
             flat = mesh.normals is None or not _round(mesh)
-            opacity = 0.4 if group.layer == "collision" else None
+            opacity = _HIT_OPACITY if group.layer == "collision" else self._opacity(group.items[0])
             shared |= {"batched_colors": color, "flat_shading": flat, "side": "double", "opacity": opacity}
             handle = self._api.add_batched_meshes_simple(
                 group.name, mesh.vertices, mesh.faces, _turned(attitude, False), position, **shared
@@ -217,6 +219,11 @@ class SceneNodes:
         glow = np.clip(np.array(kinds[0].base_color[:3]) + np.array(kinds[0].emissive), 0.0, 1.0)
         red, green, blue = (int(v) for v in np.rint(255.0 * glow))
         return red, green, blue
+
+    def _opacity(self, item: Instance) -> float | None:
+        """Return how opaque an instance of one colour is drawn: glass and water let through what is behind; None: fully."""
+        kinds = [self._scene.materials.get(name, Material()) for name in item.materials[:1]]
+        return _GLASS_OPACITY if any(kind.transmission > 0.0 for kind in kinds) else None
 
     def _dressed(self, item: Instance, mesh: Mesh) -> Mesh:
         """Return the mesh with texture coordinates where its materials have textures by size."""

@@ -58,7 +58,19 @@ def assert_loads_apart(place: Scene) -> None:
     assert meets.sum() == len(found)
 
 
+def assert_lamps_below_their_housings(place: Scene) -> None:
+    """What is blocked by a lamp's own housing is grain on every wall that it lights from aside."""
+    lamps = [light for light in place.lights if isinstance(light, SpotLight)]
+    assert len(lamps) == place.facts["lamps"]
+    near = clearance(SceneBatch(place).geometry, np.array([lamp.position for lamp in lamps]), np.zeros(len(lamps), np.int32))
+    assert min(lamp.radius for lamp in lamps) > 0.1
+    assert (near.distance > [lamp.radius for lamp in lamps]).all()
+    # Each hangs below a lamp that is there, and not beside it.
+    assert (near.distance < [lamp.radius + 0.05 for lamp in lamps]).all()
+
+
 def assert_counts(place: Scene) -> None:
+    assert_lamps_below_their_housings(place)
     assert place.facts["bays"] >= 30
     assert place.facts["loads"] > 200
     assert place.facts["lamps"] >= 8
@@ -67,15 +79,6 @@ def assert_counts(place: Scene) -> None:
     own, drawn = triangle_count(place)
     assert own < 200_000
     assert drawn < 1_000_000
-
-
-def test_lamps_as_wide_as_they_are_lie_outside_of_their_housings() -> None:
-    """What is blocked by a lamp's own housing is grain on every wall that it lights from aside."""
-    lamps = [light for light in HALL.lights if isinstance(light, SpotLight)]
-    assert len(lamps) == HALL.facts["lamps"]
-    near = clearance(SceneBatch(HALL).geometry, np.array([lamp.position for lamp in lamps]), np.zeros(len(lamps), np.int32))
-    assert (near.distance > [lamp.radius for lamp in lamps]).all()
-    assert min(lamp.radius for lamp in lamps) > 0.1
 
 
 def test_the_way_from_start_to_goal_is_free() -> None:
@@ -96,6 +99,13 @@ def test_racks_and_goods_stand_in_the_hall_and_touch_no_others() -> None:
 
 def test_counts() -> None:
     assert_counts(HALL)
+
+
+def test_lamps_of_a_hall_that_is_mirrored() -> None:
+    place = warehouse_scene(2, map_size=64)
+    assert place.start is not None
+    assert place.start.position[1] > 0.0
+    assert_lamps_below_their_housings(place)
 
 
 @pytest.mark.slow
