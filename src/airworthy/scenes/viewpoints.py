@@ -73,7 +73,7 @@ HEADINGS, SIGHT, OWN_HEADING = 24, 25.0, 2.0
 """Of a view from inside: ways that are tried, what is seen farther off counts as that [m], and by how much the start's own
 heading is preferred; ours."""
 WALL, NOTHING = 6.0, 1.5
-"""Means of what is seen [m] from which on the start's own heading is preferred, and below which there is nothing around; ours."""
+"""Means of what is seen [m] from which on the start's own heading is preferred, and below which nothing is around; ours."""
 _ROOF_SPLATS = 0.15
 """Splats this far under a roof belong to it [m]."""
 
@@ -238,8 +238,8 @@ def _orbit(scene: Scene) -> Viewpoint:
 
 
 def _inside(scene: Scene) -> Viewpoint:
-    """From where flights start, the way where most is to be seen, the start's own heading before others; as `_orbit` where there
-    is no start, or nothing around it."""
+    """From where flights start, the way where most is to be seen, the start's own heading before others; as `_orbit` where
+    there is no start, or nothing around it."""
     if scene.start is None or scene.carved is not None:
         return _orbit(scene)
     eye = np.array(scene.start.position, float)
