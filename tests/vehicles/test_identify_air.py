@@ -277,7 +277,8 @@ def test_a_voltage_that_stays_tells_no_sag_11_7(flown: Log, signals: FlightSigna
     base, said = with_supply(TRUTH.known(), [signals_of(little)], known(TRUTH), told, speeds=False)
     assert base.command_sag is None
     assert not told["sag"]
-    assert said == ["Over what is fitted the voltage falls by 0.8 % only (4 are needed): no sag is told."]
+    where = "Over the parts of flights that are fitted, what is held out left aside,"
+    assert said == [f"{where} the voltage falls by 0.8 % only (4 are needed): no sag is told."]
     assert with_supply(TRUTH.known(), [constant], known(TRUTH), told, speeds=False) == (TRUTH.known(), [])
     held = replace(known(TRUTH), fixed={"sag": 1.0})
     with pytest.raises(AirworthyError, match="has no voltage that was measured"):

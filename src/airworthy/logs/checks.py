@@ -17,7 +17,7 @@ from airworthy.core.frames import multiply, normalize, rotate
 from airworthy.logs.against_attitude import AGAINST, DOWN, FORCE_ROWS, against_attitude, gyro_is_wrong
 from airworthy.logs.clocks.kinematics import integrate_gyro
 from airworthy.logs.log_check import LogCheck, went_back
-from airworthy.logs.quality import REST_RATE
+from airworthy.logs.quality import GAP_PERIODS, REST_RATE
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.segments import FITTED, Span, command_at, flight_segments
 
@@ -31,6 +31,8 @@ VOLTS = (1.0, 100.0)
 """Ours: what a multirotor's supply may have [V]: an empty cell has 2.5, packs of the largest 60 to 90."""
 FLIGHT_TIME = 20.0
 """Shortest flight over which the mean vertical force must be gravity [s]."""
+GYRO_GAP = 0.1
+"""Ours: a gyro that lacks longer than this has lost the attitude: doublets turn by 10 degrees and more meanwhile [s]."""
 UNITS = ("gravity at rest", "gravity in flight", "volts of ")
 """How names of checks of units begin that must pass before anything is told of a vehicle."""
 RATE_MAX = 50_000.0
@@ -211,11 +213,32 @@ def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: floa
         return LogCheck(name, None, "The flight comes before the rest.")
     if told := went_back(log, "gyro", "accelerometer"):
         return LogCheck(name, None, told)
-    value = vertical_force(log, rest, span.start, span.stop)
+    start, length = _first_gap(log, rest.stop - 0.1)
+    stop = min(span.stop, start)
+    if stop - span.start < FLIGHT_TIME:
+        lacks = f"The gyro lacks {length:.2g} s at {start:.2f} s"
+        said = f"{lacks}: no attitude is known behind, and 20 s of flight are needed before."
+        return LogCheck(name, None, said)
+    value = vertical_force(log, rest, span.start, stop)
     passed = abs(value / GRAVITY - 1.0) <= GRAVITY_FLIGHT_SHARE
-    said = f"mean vertical specific force over {span.stop - span.start:.0f} s of flight is {value:.3f} m/s^2"
+    said = f"mean vertical specific force over {stop - span.start:.0f} s of flight is {value:.3f} m/s^2"
     said += "." if passed else f", expected {GRAVITY} within 2 %: an axis has a wrong factor, or the vehicle left."
     return LogCheck(name, passed, said[0].upper() + said[1:], value)
+
+
+def _first_gap(log: Log, begin: float) -> tuple[float, float]:
+    """Return when the gyro first lacks more than 0.1 s after a time, and for how long [s]; infinity and 0 where it does not.
+
+    Args:
+        log: With a gyro whose stamps go on.
+        begin: [s]
+    """
+    gyro = log.stream("gyro")
+    time = gyro.time[(gyro.time >= begin) & np.isfinite(gyro.values).all(axis=1)]
+    steps = np.diff(time)
+    longest = max(GYRO_GAP, GAP_PERIODS / gyro.quality.rate if gyro.quality.rate else GYRO_GAP)
+    gaps = np.flatnonzero(steps > longest)
+    return (float(time[gaps[0]]), float(steps[gaps[0]])) if gaps.size else (float("inf"), 0.0)
 
 
 def _supplies(log: Log) -> list[LogCheck]:
@@ -224,6 +247,12 @@ def _supplies(log: Log) -> list[LogCheck]:
     for stream in log.of_kind("voltage"):
         values = stream.values[stream.values > 0.0]
         name = f"volts of {stream.name}"
+        below = stream.values[stream.values < 0.0]
+        if below.size > values.size:
+            middle = float(np.median(below))
+            said = f"The voltage is negative, {middle:,.4g} V in its middle: the sign or the unit is wrong."
+            checks.append(LogCheck(name, False, said, middle))
+            continue
         if not values.size:
             checks.append(LogCheck(name, None, "It is 0 throughout: it was not measured."))
             continue

@@ -68,8 +68,10 @@ def pulled(flights: Sequence[FlightSignals], base: Vehicle) -> bool:
     pulls = []
     for flight in flights:
         middles = [np.arange(a + PULL_WIDTH, b - PULL_WIDTH, PULL_WIDTH) for a, b in flight.spans]
-        pulls.append(flight.force.mean(np.concatenate(middles), PULL_WIDTH)[:, :2].std(axis=0))
-    return bool(np.max(pulls) > PULL_MIN)
+        times = np.concatenate(middles) if middles else np.zeros(0)
+        if len(times):
+            pulls.append(flight.force.mean(times, PULL_WIDTH)[:, :2].std(axis=0))
+    return bool(pulls) and bool(np.max(pulls) > PULL_MIN)
 
 
 def advice(findings: Sequence[Sequence[LogFinding]]) -> tuple[str, ...]:

@@ -9,8 +9,10 @@ from typing import Literal
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
-from airworthy.logs import Log, LogSegments, flight_segments, log_checks, log_findings
+from airworthy.logs import Log, LogFinding, LogSegments, flight_segments, log_checks, log_findings
 from airworthy.logs.checks import refuse_wrong_units, rest_noise
+from airworthy.logs.excitation import CAN
+from airworthy.logs.segments import Span
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.motors.measured_speeds import GAIN_MOST, MotorFit, fit_motors
 from airworthy.vehicles.identification.motors.wiring import wiring_of
@@ -28,7 +30,9 @@ __all__ = [
     "Gathered",
     "Part",
     "base_of",
+    "findings_within",
     "followed_speeds",
+    "held_out_notes",
     "hover_of",
     "ordered_alike",
     "settled_by",
@@ -270,6 +274,36 @@ def split(flights: Sequence[FlightSignals], whole: bool) -> tuple[list[FlightSig
         fitted.append(first)
         held.append(last)
     return fitted, held
+
+
+def findings_within(log: Log, segments: LogSegments, flight: FlightSignals) -> tuple[LogFinding, ...]:
+    """Say of each parameter whether the part of a log that is fitted can tell it: what is held out shows nothing to a fit.
+
+    Args:
+        log: The log.
+        segments: Of all of it.
+        flight: What of it is fitted.
+    """
+    return log_findings(log, replace(segments, usable=tuple(Span(a, b) for a, b in flight.spans)))
+
+
+def held_out_notes(gathered: Sequence[Gathered], findings: Sequence[Sequence[LogFinding]]) -> list[str]:
+    """Say what flights tell by their parts that are held out alone, a sentence for each flight.
+
+    Args:
+        gathered: Logs.
+        findings: Of what is fitted of each of them.
+    """
+    notes = []
+    for g, within in zip(gathered, findings, strict=True):
+        told = {f.parameter for f in within if f.verdict == CAN}
+        lost = [f.parameter for f in g.findings if f.verdict == CAN and f.parameter not in told]
+        if lost:
+            notes.append(
+                f"{g.signals.name}: {', '.join(lost)} would be told by what is held out of it, which no fit sees; to fit all"
+                " of it hold out another flight (--holdout)."
+            )
+    return notes
 
 
 def settled_by(flights: Sequence[FlightSignals], lag: float, delay: float) -> list[FlightSignals]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.logs import Log
+from airworthy.logs import Log, LogFinding
 from airworthy.vehicles.identification.agreement import agreement_notes, fitted_judges, refuse_orders, refuse_repeated
 from airworthy.vehicles.identification.air_speed.drag import AirDrag, without_drag
 from airworthy.vehicles.identification.air_speed.told import drag_values
@@ -49,7 +49,9 @@ from airworthy.vehicles.identification.gathering import (
     Feed,
     Gathered,
     base_of,
+    findings_within,
     followed_speeds,
+    held_out_notes,
     hover_of,
     ordered_alike,
     settled_by,
@@ -147,6 +149,8 @@ def identify(
     notes = [*(note for g in gathered for note in g.notes), *alike, *decided]
     notes += [*turn_notes(turned), *fitted_judges(logs, holdout)]
     fit_to, held = split([g.signals for g in gathered], bool(holdout))
+    findings = [findings_within(log, g.segments, f) for log, g, f in zip(logs, gathered, fit_to, strict=True)]
+    notes += held_out_notes(gathered, findings)
     if holdout:
         judges = [Gathered(log, base, (), (), known.order) for log in holdout]
         ordered_alike([*gathered, *judges])
@@ -162,8 +166,8 @@ def identify(
     base, scale = scaled_by_bench(base, known, command, logs, gathered, motors is not None)
     if motors is None:
         fit_to, held = ([mapped_commands(flight, base) for flight in part] for part in (fit_to, held))
-    told = told_by([g.findings for g in gathered], motors is not None)
-    told["drag_height"] = told["turns"] and pulled([g.signals for g in gathered], base)
+    told = told_by(findings, motors is not None)
+    told["drag_height"] = told["turns"] and pulled(fit_to, base)
     base, said = with_supply(base, fit_to, known, told, motors is not None)
     notes += said
     hover = float(np.mean([hover_of(flight) for flight in fit_to]))
@@ -175,7 +179,7 @@ def identify(
         tuple(g.rested for g in gathered),
         hover,
         told,
-        tuple(told_by([g.findings], motors is not None) for g in gathered),
+        tuple(told_by([one], motors is not None) for one in findings),
         trusted,
         motors,
         scale,
@@ -191,7 +195,7 @@ def identify(
     if told["sag"]:
         supplied = as_supplied([g.signals for g in gathered], fit.problem.parameters.values(fit.theta)["sag"])
         notes = [n for n in notes if n not in alike] + agreement_notes(supplied)
-    fit, held, air, said = _with_air(job, gathered, logs, fit, held)
+    fit, held, air, said = _with_air(job, gathered, findings, logs, fit, held)
     notes += said
     raced = compared_descents(fit, start_vector(fit.problem.parameters, begin, begin.cells[0])) if refine == "both" else ()
     if not quick:
@@ -225,7 +229,7 @@ def identify(
         structures=dict(judged.scores),
         hover=hover_command(made),
         curve=curve_points(fit, flown),
-        advice=advice([g.findings for g in gathered]),
+        advice=advice(findings),
         notes=(*notes, *bracket_notes(begin, told), *delay_note(fit)),
         seed=seed,
         motors=motors,
@@ -348,10 +352,15 @@ def _tried(job: _Job) -> tuple[dict[str, _Tried], Compared]:
 
 
 def _with_air(
-    job: _Job, gathered: Sequence[Gathered], logs: Sequence[Log], fit: Fit, held: list[FlightSignals]
+    job: _Job,
+    gathered: Sequence[Gathered],
+    findings: Sequence[Sequence[LogFinding]],
+    logs: Sequence[Log],
+    fit: Fit,
+    held: list[FlightSignals],
 ) -> tuple[Fit, list[FlightSignals], AirDrag | str | None, list[str]]:
     """Fit drag where logs have velocities and were fast enough, take it off what is held out, too, and say what was found."""
-    found = flight_motions(logs, [g.signals for g in gathered], [g.findings for g in gathered], [g.checks for g in gathered])
+    found = flight_motions(logs, [g.signals for g in gathered], findings, [g.checks for g in gathered])
     motions, notes = found.of, list(found.notes)
     if not motions:
         return fit, held, found.reason or None, notes

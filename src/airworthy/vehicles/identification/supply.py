@@ -137,7 +137,8 @@ def with_supply(
         if speeds and base.command_sag is None:
             return base, []
         needed = f"{100.0 * SAG:.0f} are needed"
-        said = f"Over what is fitted the voltage falls by {100.0 * share:.1f} % only ({needed}): no sag is told."
+        where = "Over the parts of flights that are fitted, what is held out left aside,"
+        said = f"{where} the voltage falls by {100.0 * share:.1f} % only ({needed}): no sag is told."
         return base, [] if speeds else [said]
     believed = PRIOR_MEAN["sag"] if fixed is None else fixed
     return replace(base, command_sag=(believed, round(mean, DIGITS))), []

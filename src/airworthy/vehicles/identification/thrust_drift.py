@@ -1,4 +1,4 @@
-"""What thrust of all rotors does within flights whose voltage was not logged: of what a battery does the record is told.
+"""What thrust of all rotors does within flights whose voltage tells no sag: of what a battery does the record is told.
 
 A fit takes thrust as constant. What is read along z over what it predicts then goes with the time in the air as the battery
 empties; a line through its logarithm tells the rate, and its deviation from flight to flight. Whole flights are looked at, what
@@ -39,7 +39,7 @@ def thrust_drift(
     """Return what thrust does within flights, and what is said of it; None where they are too short.
 
     Args:
-        fit: With rotors that follow commands, whose supply was not measured.
+        fit: With rotors that follow commands, of which no sag is told.
         flights: Those of which it was fitted to parts, whole.
         took_off: When each of them began [s].
     """
@@ -53,7 +53,7 @@ def thrust_drift(
         if abs(rate) > 2.0 * sd:
             notes.append(
                 f"{flight.name}: thrust {'falls' if rate < 0.0 else 'grows'} by {100.0 * abs(rate):.2f} % per second"
-                f" (+-{100.0 * sd:.2f}), as an emptying battery makes it that no voltage tells; it is taken as constant."
+                f" (+-{100.0 * sd:.2f}), {_cause(flight)}; it is taken as constant."
             )
         rates.append(rate)
         sds.append(sd)
@@ -65,6 +65,13 @@ def thrust_drift(
     unlike = max(UNLIKE * abs(rate), float(np.std(rates, ddof=1)) if len(rates) > 1 else 0.0)
     sd = float(np.sqrt(1.0 / weight.sum() + unlike**2))
     return ThrustDrift(round(rate, ROUND), round(sd, ROUND), round(float(np.mean(middles)), 3)), tuple(notes)
+
+
+def _cause(flight: FlightSignals) -> str:
+    """Return why thrust may do so, the rest of a sentence: by whether the flight's voltage was measured."""
+    if flight.supply is None:
+        return "as an emptying battery makes it that no voltage tells"
+    return "as an emptying battery makes it, and the voltage moves too little where it is fitted to tell how"
 
 
 def flight_rate(time: Array, excess: Array) -> tuple[float, float]:
