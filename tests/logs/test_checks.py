@@ -131,6 +131,7 @@ def test_wrong_units_are_named(unit: float, said: str) -> None:
         (15_200.0, False, "above 15,200 V, expected 1 to 100 V of a supply: the file's numbers look in mV."),
         (0.4, False, "above 0.400 V, expected 1 to 100 V of a supply."),
         (0.0, None, "not measured"),
+        (-12.0, False, "The voltage is negative, -12 V in its middle: the sign or the unit is wrong."),
     ],
 )
 def test_a_supply_has_the_volts_of_one(volts: float, passed: bool | None, said: str) -> None:
@@ -140,7 +141,9 @@ def test_a_supply_has_the_volts_of_one(volts: float, passed: bool | None, said: 
     assert found.passed is passed
     assert said in found.said
     if passed is False:
-        with pytest.raises(AirworthyError, match=r"Log 'made': Half of the voltage is above .* Nothing is told\."):
+        with pytest.raises(
+            AirworthyError, match=r"Log 'made': (Half of the voltage is above|The voltage is) .* Nothing is told\."
+        ):
             refuse_wrong_units(log, "Nothing is told.")
     else:
         refuse_wrong_units(log, "Nothing is told.")
@@ -151,6 +154,32 @@ def test_an_axis_with_a_wrong_factor_is_found() -> None:
     log = flight(factor=0.936)
     assert check(log, "gravity at rest").passed is False
     assert check(log, "gravity in flight").passed is False
+
+
+def with_gap(log: Log, start: float, stop: float, missing: bool) -> Log:
+    """Without the gyro's samples of a time, or with NaN in their place."""
+    gyro = log.stream("gyro")
+    lost = (gyro.time > start) & (gyro.time < stop)
+    cut = replace(gyro, values=np.where(lost[:, None], np.nan, gyro.values))
+    cut = cut if missing else replace(gyro, time=gyro.time[~lost], values=gyro.values[~lost])
+    return replace(log, streams=(cut, *log.streams[1:]))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_gravity_in_flight_ends_where_the_gyro_lacks(missing: bool) -> None:
+    """It turns by 0.6 rad/s there: integrated across the attitude would be a third of a radian off."""
+    log = flight()
+    log = replace(log, streams=log.streams[:3])
+    late = check(with_gap(log, 30.0, 30.6, missing), "gravity in flight")
+    assert late.passed
+    assert "over 25 s of flight" in late.said
+    early = check(with_gap(log, 12.0, 12.6, missing), "gravity in flight")
+    assert early.passed is None
+    assert early.said.startswith("The gyro lacks 0.6 s at 12.00 s:")
+    # A few samples turn nothing far.
+    short = check(with_gap(log, 12.0, 12.08, missing), "gravity in flight")
+    assert short.passed
+    assert "over 35 s of flight" in short.said
 
 
 def test_rates_in_degrees_are_found() -> None:

@@ -34,6 +34,7 @@ from airworthy.vehicles.identification.air_speed.problem import FlownAir, air_er
 from airworthy.vehicles.identification.prediction.plant import plant_of
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals
 from airworthy.vehicles.identification.supply import refuse_unlike_supplied, supply_range, with_supply
+from airworthy.vehicles.identification.thrust_drift import drift_cause
 
 TRUTH = quad(
     inertia=(1.5e-5, 1.5e-5, 2.8e-5),
@@ -287,6 +288,11 @@ def test_a_voltage_that_stays_tells_no_sag_11_7(flown: Log, signals: FlightSigna
     assert base.command_sag is not None
     assert base.command_sag[0] == 1.0
     assert not told["sag"]
+
+
+def test_a_voltage_that_was_measured_is_not_called_untold(signals: FlightSignals) -> None:
+    assert "no voltage tells" in drift_cause(replace(signals, supply=None))
+    assert "the voltage moves too little where it is fitted" in drift_cause(signals)
 
 
 def test_commands_act_as_the_supply_lets_them(signals: FlightSignals) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +15,10 @@ from tests.vehicles.flown_logs import Craft, changed, fly, quad
 
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
-from airworthy.logs import Log, LogSource, flight_segments, read_log
+from airworthy.logs import Log, LogSource, flight_segments, log_findings, read_log
 from airworthy.vehicles import Known, identify
 from airworthy.vehicles.identification.agreement import fitted_judges, refuse_repeated
+from airworthy.vehicles.identification.gathering import Gathered, held_out_notes
 from airworthy.vehicles.identification.known import frame_vehicle, parts_of
 from airworthy.vehicles.identification.motors.wiring import wiring_of
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, HeldCommand, Readings, flight_signals
@@ -112,9 +116,9 @@ def test_commands_that_never_change_in_flight_are_refused(flown: Log) -> None:
         AirworthyError, match=r"with motor commands that never change \(50 %, 50 %, 50 %, 50 %\): they are frozen"
     ):
         identify([changed(flown, "motor_command", values=frozen)], known(), quick=True)
-    # One motor that stands still is another matter, and shows in the turns.
+    # One motor that stands still is another matter.
     frozen[:, 1:] = flown.stream("motor_command").values[:, 1:]
-    with pytest.raises(AirworthyError, match="The order of motors is not decided"):
+    with pytest.raises(AirworthyError, match="motor 1's commands are 50 % throughout"):
         identify([changed(flown, "motor_command", values=frozen)], known(), quick=True)
 
 
@@ -270,3 +274,84 @@ def test_parts_of_one_log_are_its_own() -> None:
     named = {"": [(0.0, 9.0)], "a": [(1.0, 2.0)]}
     assert parts_of(named, "a") == [(0.0, 9.0), (1.0, 2.0)]
     assert parts_of(named, "b") == parts_of(named, "") == [(0.0, 9.0)]
+
+
+# ---- What is held out, and commands that stand still -------------------------------------------------------------------------
+
+
+class Stopped(Exception):
+    """In the place of a fit."""
+
+
+@pytest.fixture
+def job(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[str]]]:
+    """Return what would be fitted, without a fit, and what was said until then of parts that are held out."""
+
+    def of(log: Log, *holdout: Log) -> tuple[Any, list[str]]:
+        seen: list[Any] = []
+        said: list[str] = []
+
+        def stop(given: Any) -> None:
+            seen.append(given)
+            raise Stopped
+
+        def heard(*given: Any) -> list[str]:
+            said.extend(held_out_notes(*given))
+            return said
+
+        module = importlib.import_module("airworthy.vehicles.identification.identify")
+        monkeypatch.setattr(module, "_tried", stop)
+        monkeypatch.setattr(module, "held_out_notes", heard)
+        with pytest.raises(Stopped):
+            identify([log], known(), quick=True, holdout=holdout)
+        return seen[0], said
+
+    return of
+
+
+def test_turns_that_are_held_out_tell_a_fit_nothing(flown: Log, job: Callable[..., tuple[Any, list[str]]]) -> None:
+    """Yaw in the last third alone: torque and inertia about z are assumed, and it is said which flight would tell them."""
+    gyro, parts = flown.stream("gyro"), flight_segments(flown).usable
+    cut = parts[-1].stop - (parts[-1].stop - parts[0].start) / 3.0
+    late = changed(flown, "gyro", values=np.where((gyro.time < cut)[:, None], gyro.values * [1.0, 1.0, 0.05], gyro.values))
+    assert {f.parameter: f.verdict for f in log_findings(late, flight_segments(late))}["torque / inertia zz"] == "can tell"
+    split, said = job(late)
+    for told in (split.told, *split.told_of):
+        assert told["inertia_xx"]
+        assert not told["torque_ratio"]
+        assert not told["inertia_zz_ratio"]
+    assert len(said) == 1
+    assert "torque / inertia zz would be told with what is held out of it" in said[0]
+    # Fitted whole, it tells them.
+    whole, said = job(late, named(flown, "another"))
+    assert whole.told["torque_ratio"]
+    assert whole.told_of[0]["torque_ratio"]
+    assert said == []
+
+
+@pytest.mark.parametrize("order", [(), (0, 1, 2, 3)])
+@pytest.mark.parametrize(("value", "said"), [(0.0, "are 0"), (np.nan, "are missing"), (0.5, "are 50 %")])
+def test_a_motor_whose_commands_stand_still_is_named(flown: Log, order: tuple[int, ...], value: float, said: str) -> None:
+    commands = flown.stream("motor_command").values.copy()
+    commands[:, 2] = value
+    log = changed(flown, "motor_command", values=commands)
+    with pytest.raises(AirworthyError, match=f"motor 3's commands {said} throughout .* its column is another"):
+        identify([log], known(order=order))
+
+
+def test_commands_that_freeze_for_a_while_are_left_out_and_counted(flown: Log) -> None:
+    stream = flown.stream("motor_command")
+    middle = float(stream.time.mean())
+    held = (stream.time > middle) & (stream.time < middle + 2.0)
+    log = changed(flown, "motor_command", values=np.where(held[:, None], stream.values[np.argmax(held)], stream.values))
+    gathered = Gathered(log, TRUTH.known(), (), ())
+    (said,) = [note for note in gathered.notes if "freeze" in note]
+    match = re.search(r"freeze once while it turns: ([\d.]+) s of flight are left out", said)
+    assert match is not None
+    # Two seconds, half a second behind, and blocks of a tenth at both ends.
+    assert float(match[1]) == pytest.approx(2.6, abs=0.21)
+    # For most of it: nothing is fitted to the rest.
+    long = (stream.time > middle - 2.0)[:, None]
+    gone = changed(flown, "motor_command", values=np.where(long, stream.values[np.argmax(long)], stream.values))
+    with pytest.raises(AirworthyError, match=r"motor commands that do not change for \d+ s of them while it turns"):
+        Gathered(gone, TRUTH.known(), (), ())

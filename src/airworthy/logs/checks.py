@@ -17,9 +17,10 @@ from airworthy.core.frames import multiply, normalize, rotate
 from airworthy.logs.against_attitude import AGAINST, DOWN, FORCE_ROWS, against_attitude, gyro_is_wrong
 from airworthy.logs.clocks.kinematics import integrate_gyro
 from airworthy.logs.log_check import LogCheck, went_back
+from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors
 from airworthy.logs.quality import GAP_PERIODS, REST_RATE
 from airworthy.logs.record import Log, LogStream
-from airworthy.logs.segments import FITTED, Span, command_at, flight_segments
+from airworthy.logs.segments import FITTED, FROZEN, LogSegments, Span, command_at, flight_segments
 
 REST_TIME = 1.0
 """Shortest rest that counts [s]."""
@@ -61,9 +62,10 @@ class RestNoise:
 def log_checks(log: Log) -> tuple[LogCheck, ...]:
     """Check units and gravity of a log."""
     rest = rest_noise(log)
-    flown = flight_segments(log).flown if log.has("motor_command") or log.has("position") else ()
-    up = _force_up(log, flown)
-    return (_stamps(log), _at_rest(log, rest), _in_flight(log, rest, flown, up), *_supplies(log), *against_attitude(log, up))
+    segments = flight_segments(log) if log.has("motor_command") or log.has("position") else LogSegments((), (), ())
+    up = _force_up(log, segments.flown)
+    flight = _in_flight(log, rest, segments.flown, up)
+    return (_stamps(log), _at_rest(log, rest), flight, *_commands(log, segments), *_supplies(log), *against_attitude(log, up))
 
 
 def refuse_wrong_units(log: Log, consequence: str, checks: Sequence[LogCheck] | None = None) -> None:
@@ -224,6 +226,25 @@ def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: floa
     said = f"mean vertical specific force over {stop - span.start:.0f} s of flight is {value:.3f} m/s^2"
     said += "." if passed else f", expected {GRAVITY} within 2 %: an axis has a wrong factor, or the vehicle left."
     return LogCheck(name, passed, said[0].upper() + said[1:], value)
+
+
+def _commands(log: Log, segments: LogSegments) -> list[LogCheck]:
+    """Where commands stand still in flight, of all motors or of one; a log in which they do not has no such check."""
+    if not log.has("motor_command"):
+        return []
+    checks, name = [], "motor commands"
+    usable = [(span.start, span.stop) for span in segments.usable]
+    away = [(span.start, span.stop) for span in segments.rejected if span.reason == FROZEN]
+    frozen = overlap([*usable, *away], frozen_parts(log))
+    if frozen:
+        total = segments.usable_time + sum(b - a for a, b in away)
+        said = f"Those of all motors stand still for {frozen:.1f} s of {total:.1f} s of flight in which the gyro turns"
+        checks.append(LogCheck(name, False, f"{said}: they are frozen there.", frozen))
+    if stuck := stuck_motors(log, usable):
+        said = ", ".join(stuck)
+        said = f"{said[0].upper()}{said[1:]}, while others change: it did not run, or its column is another."
+        checks.append(LogCheck(name, False, said))
+    return checks
 
 
 def _first_gap(log: Log, begin: float) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.motion import in_motion
+from airworthy.logs.motors.frozen import frozen_parts
 from airworthy.logs.quality import GAP_PERIODS, saturated_rows
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.units import STANDARD_GRAVITY
@@ -27,6 +28,8 @@ FITTED = ("gyro", "accelerometer", "motor_command")
 """Kinds of streams that a vehicle is fitted to."""
 JUMPS_MAX = 1000
 """Ours: gaps and jumps of a stream that are listed."""
+FROZEN = "frozen commands"
+"""Why parts are not usable in which no command of any motor changes while the vehicle turns."""
 FLIGHT_MIN = 1.0
 """Flights and usable parts under a second are left out [s]."""
 
@@ -76,7 +79,9 @@ def command_at(log: Log, time: Array) -> Array | None:
 
 
 def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Sequence[tuple[float, float]] = ()) -> LogSegments:
-    """Find the parts of a log that are flight without contact, gaps, saturation or crash.
+    """Find the parts of a log that are flight without contact, gaps, saturation, frozen commands or crash.
+
+    Commands that are frozen wherever the vehicle flies are no reason: nothing would be left to say it of.
 
     Args:
         log: The log; flight is found from motor commands, without any from its events "in_air" and "landed", without these
@@ -110,6 +115,12 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
         if usable[inside].any():
             rejected.append(span)
         usable &= ~inside
+    frozen = np.zeros(len(clock), bool)
+    for start, stop in frozen_parts(log):
+        frozen |= (clock >= start) & (clock <= stop)
+    if any(s.stop - s.start >= FLIGHT_MIN for s in _spans(clock, usable & ~frozen)):
+        rejected += [Span(s.start, s.stop, FROZEN) for s in _spans(clock, frozen & usable)]
+        usable &= ~frozen
     whole = _spans(clock, usable)
     rejected += [Span(s.start, s.stop, "under 1 s between others") for s in whole if s.stop - s.start < FLIGHT_MIN]
     good = tuple(s for s in whole if s.stop - s.start >= FLIGHT_MIN)

@@ -12,7 +12,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogFinding, LogSegments, flight_segments, log_checks, log_findings
 from airworthy.logs.checks import refuse_wrong_units, rest_noise
 from airworthy.logs.excitation import CAN
-from airworthy.logs.segments import Span
+from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors
+from airworthy.logs.segments import FROZEN, Span
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.motors.measured_speeds import GAIN_MOST, MotorFit, fit_motors
 from airworthy.vehicles.identification.motors.wiring import wiring_of
@@ -84,21 +85,40 @@ def base_of(logs: Sequence[Log], known: Known) -> tuple[Vehicle, tuple[str, ...]
     return made, ("torque_ratio",) if ratio else ()
 
 
-def _refuse_frozen(log: Log, segments: LogSegments) -> None:
-    """Refuse commands that never change while the vehicle flies: no pilot holds one so, and nothing of them tells a vehicle.
+def _refuse_frozen(log: Log, segments: LogSegments) -> list[str]:
+    """Refuse commands that stand still for most of the flight: no pilot holds them so, and nothing of them tells a vehicle.
+
+    Returns:
+        What was left out where they stand still for less, a sentence.
 
     Raises:
         AirworthyError: With what they are.
     """
-    stream = log.stream("motor_command")
-    within = np.logical_or.reduce([(stream.time >= part.start) & (stream.time <= part.stop) for part in segments.usable])
+    stream, parts = log.stream("motor_command"), [(part.start, part.stop) for part in segments.usable]
+    within = np.logical_or.reduce([(stream.time >= a) & (stream.time <= b) for a, b in parts])
     values = np.nan_to_num(stream.values[within])
-    if len(values) > 1 and np.ptp(values, axis=0).max() == 0.0:
-        told = ", ".join(f"{100.0 * value:.3g} %" for value in values[0])
+    kept = overlap(parts, frozen_parts(log))
+    left = [part.stop - part.start for part in segments.rejected if part.reason == FROZEN]
+    flown = segments.usable_time + sum(left)
+    constant = len(values) > 1 and np.ptp(values, axis=0).max() == 0.0
+    if constant or kept + sum(left) > 0.5 * flown:
+        if constant and not left:
+            said = f"never change ({', '.join(f'{100.0 * value:.3g} %' for value in values[0])})"
+        else:
+            said = f"do not change for {kept + sum(left):.0f} s of them while it turns"
         raise AirworthyError(
-            f"Log {log.name!r} flies {segments.usable_time:.0f} s with motor commands that never change ({told}): they are"
+            f"Log {log.name!r} flies {flown:.0f} s with motor commands that {said}: they are"
             " frozen, or another column was taken for them; name those that were sent (airworthy logs map)."
         )
+    if stuck := stuck_motors(log, parts):
+        raise AirworthyError(
+            f"Log {log.name!r}: {', '.join(stuck)} ({segments.usable_time:.0f} s of flight, while others change): it did not"
+            " run, or its column is another; name the one that was sent (airworthy logs map)."
+        )
+    if not left:
+        return []
+    often = f"{len(left)} times" if len(left) > 1 else "once"
+    return [f"{log.name}: motor commands freeze {often} while it turns: {sum(left):.2g} s of flight are left out."]
 
 
 class Gathered:
@@ -122,14 +142,14 @@ class Gathered:
         self.segments: LogSegments = flight_segments(log, use, skip)
         if not self.segments.usable:
             raise AirworthyError(f"Log {log.name!r}: {NO_FLIGHT}.")
-        _refuse_frozen(log, self.segments)
+        frozen = _refuse_frozen(log, self.segments)
         self.took_off = self.segments.flown[0].start
         self.findings = log_findings(log, self.segments)
         rest = rest_noise(log)
         self.rested = rest is not None
         self.signals: FlightSignals = flight_signals(log, self.segments, None if rest is None else rest.gyro_bias)
         refuse_rates(log, self.signals)
-        self.notes: list[str] = []
+        self.notes: list[str] = frozen
         self.unfollowed = ""
         self._speeds(log, base)
         turns = any(f.parameter == "inertia xx, yy" and f.verdict == "can tell" for f in self.findings)
@@ -300,8 +320,8 @@ def held_out_notes(gathered: Sequence[Gathered], findings: Sequence[Sequence[Log
         lost = [f.parameter for f in g.findings if f.verdict == CAN and f.parameter not in told]
         if lost:
             notes.append(
-                f"{g.signals.name}: {', '.join(lost)} would be told by what is held out of it, which no fit sees; to fit all"
-                " of it hold out another flight (--holdout)."
+                f"{g.signals.name}: {', '.join(lost)} would be told with what is held out of it, which no fit sees; to fit"
+                " all of it hold out another flight (--holdout)."
             )
     return notes
 

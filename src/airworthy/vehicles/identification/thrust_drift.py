@@ -17,7 +17,7 @@ from airworthy.vehicles.identification.prediction.predict import Windows, cut_wi
 from airworthy.vehicles.identification.prediction.signals import FlightSignals
 from airworthy.vehicles.record import ThrustDrift
 
-__all__ = ["flight_rate", "thrust_drift"]
+__all__ = ["drift_cause", "flight_rate", "thrust_drift"]
 
 USUAL = 0.003
 """Deviation of rates beforehand [1/s]; ours: a battery that loses a sixth of its lift in a minute."""
@@ -53,7 +53,7 @@ def thrust_drift(
         if abs(rate) > 2.0 * sd:
             notes.append(
                 f"{flight.name}: thrust {'falls' if rate < 0.0 else 'grows'} by {100.0 * abs(rate):.2f} % per second"
-                f" (+-{100.0 * sd:.2f}), {_cause(flight)}; it is taken as constant."
+                f" (+-{100.0 * sd:.2f}), {drift_cause(flight)}; it is taken as constant."
             )
         rates.append(rate)
         sds.append(sd)
@@ -67,7 +67,7 @@ def thrust_drift(
     return ThrustDrift(round(rate, ROUND), round(sd, ROUND), round(float(np.mean(middles)), 3)), tuple(notes)
 
 
-def _cause(flight: FlightSignals) -> str:
+def drift_cause(flight: FlightSignals) -> str:
     """Return why thrust may do so, the rest of a sentence: by whether the flight's voltage was measured."""
     if flight.supply is None:
         return "as an emptying battery makes it that no voltage tells"

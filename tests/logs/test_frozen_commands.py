@@ -1,0 +1,100 @@
+"""Motor commands that stand still: all of them for a part of a flight, those of one motor throughout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from airworthy.core.arrays import Array
+from airworthy.logs import Log, LogSource, LogStream, flight_segments, log_checks
+from airworthy.logs.motors.frozen import frozen_parts, stuck_motors
+from airworthy.logs.segments import FROZEN
+
+RATE = 250.0
+TIME = np.arange(0.0, 30.0, 1.0 / RATE)
+FLYING = TIME > 3.0
+GYRO = FLYING[:, None] * 0.5 * np.sin(3.0 * TIME)[:, None] * [1.0, -1.0, 0.3]
+COMMAND = FLYING[:, None] * (0.5 + 0.05 * np.sin(3.0 * TIME[:, None] + np.arange(4.0)))
+"""New every 4 ms."""
+HELD = (TIME > 12.0) & (TIME < 15.0)
+
+
+def flown(command: Array, gyro: Array = GYRO) -> Log:
+    force = np.tile([0.0, 0.0, 9.81], (len(TIME), 1))
+    streams = (
+        LogStream("gyro", TIME, gyro),
+        LogStream("accelerometer", TIME, force),
+        LogStream("motor_command", TIME, command, stamp="held"),
+    )
+    return Log("made", streams, LogSource("made", "", "test"))
+
+
+def frozen(command: Array = COMMAND) -> Array:
+    return np.where(HELD[:, None], command[np.argmax(HELD)], command)
+
+
+def test_a_freeze_is_no_usable_flight() -> None:
+    command = frozen()
+    command[np.searchsorted(TIME, 13.5)] += 1e-4  # a step back and forth is none
+    log = flown(command)
+    (part,) = frozen_parts(log)
+    # Blocks of a tenth of a second, one before, half a second of rotors that nobody knows behind.
+    assert part[0] == pytest.approx(12.0, abs=0.2)
+    assert part[1] == pytest.approx(15.5, abs=0.2)
+    segments = flight_segments(log)
+    assert [s.reason for s in segments.rejected if 11.0 < s.start < 16.0] == [FROZEN]
+    assert not any(s.start < 14.9 and s.stop > 12.2 for s in segments.usable)
+    (check,) = [c for c in log_checks(log) if c.name == "motor commands"]
+    assert check.passed is False
+    assert check.value == pytest.approx(3.5, abs=0.3)
+    assert "Those of all motors stand still for" in check.said
+
+
+def test_what_is_held_otherwise_is_no_freeze() -> None:
+    """Commands held for 20 ms as slow autopilots do; for half a second; a vehicle that stands still in the air."""
+    slow = COMMAND[np.arange(len(TIME)) // 5 * 5]
+    half = np.where(((TIME > 12.0) & (TIME < 12.5))[:, None], COMMAND[3000], COMMAND)
+    hover = np.where(FLYING[:, None], 0.5, 0.0) * np.ones(4)
+    still = np.random.default_rng(0).normal(0.0, 0.005, GYRO.shape)
+    # Slow and without noise: 1e-5 within a second, but new each time.
+    smooth = FLYING[:, None] * (0.5 + 1e-5 * np.sin(TIME))[:, None] * np.ones(4)
+    for log in (flown(COMMAND), flown(slow), flown(half), flown(hover, still), flown(smooth)):
+        assert frozen_parts(log) == ()
+        assert not any(c.name == "motor commands" for c in log_checks(log))
+    # A noisy gyro tells no motion.
+    assert frozen_parts(flown(hover, 20.0 * still)) == ()
+
+
+def test_commands_that_never_change_are_named_and_kept() -> None:
+    """Nothing usable would be left to say it of: what fits a vehicle refuses them."""
+    log = flown(np.where(FLYING[:, None], 0.5, 0.0) * np.ones(4))
+    assert flight_segments(log).usable_time == pytest.approx(26.2, abs=0.1)
+    assert any(c.name == "motor commands" and c.passed is False for c in log_checks(log))
+
+
+@pytest.mark.parametrize(
+    ("rows", "value", "said"),
+    [
+        (TIME >= 0.0, 0.0, "motor 3's commands are 0 throughout"),
+        (TIME >= 0.0, np.nan, "motor 3's commands are missing throughout"),
+        (TIME > 3.0, 0.5, "motor 3's commands are 50 % throughout"),
+        (TIME > 8.0, 0.5, "motor 3's commands are 50 % for most of the flight"),
+    ],
+)
+def test_a_motor_that_stands_still_is_named(rows: Array, value: float, said: str) -> None:
+    command = COMMAND.copy()
+    command[rows, 2] = value
+    log = flown(command)
+    parts = [(s.start, s.stop) for s in flight_segments(log).usable]
+    assert stuck_motors(log, parts) == [said]
+    assert any(c.name == "motor commands" and said[1:] in c.said for c in log_checks(log))
+    assert stuck_motors(flown(COMMAND), parts) == []
+
+
+def test_slow_commands_tell_no_freeze() -> None:
+    log = flown(COMMAND)
+    slow = log.stream("motor_command")
+    slow = replace(slow, time=slow.time[::50], values=frozen()[::50])
+    assert frozen_parts(replace(log, streams=(*log.streams[:2], slow))) == ()
