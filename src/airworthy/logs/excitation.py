@@ -52,9 +52,10 @@ class LogFinding:
 class _Flown:
     """Values within the usable parts."""
 
-    def __init__(self, log: Log, segments: LogSegments) -> None:
+    def __init__(self, log: Log, segments: LogSegments, part: str) -> None:
         self.log = log
         self.segments = segments
+        self.part = part
 
     def values(self, kind: str) -> Array | None:
         """Values of a kind's first stream, (n, k); None where there are none."""
@@ -107,14 +108,15 @@ class _Flown:
         return self.log.stream(kind).quality.rate if self.log.has(kind) else 0.0
 
 
-def log_findings(log: Log, segments: LogSegments) -> tuple[LogFinding, ...]:
+def log_findings(log: Log, segments: LogSegments, part: str = "the usable flight") -> tuple[LogFinding, ...]:
     """Say of each parameter of a vehicle whether a log can tell it.
 
     Args:
         log: The log.
         segments: Its usable parts.
+        part: What these are called.
     """
-    flown = _Flown(log, segments)
+    flown = _Flown(log, segments, part)
     if not log.has("motor_command"):
         said = "there are no motor commands"
         helps = "a log with commands; this one tells noise of sensors, time offsets, misalignment and motion"
@@ -158,7 +160,7 @@ def _with_velocity(flown: _Flown) -> _Flown:
         return flown
     speed = (values[apart:] - values[:-apart])[near] / step[near][:, None]
     stream = LogStream("velocity", (time[:-apart] + 0.5 * step)[near], speed)
-    return _Flown(replace(log, streams=(*log.streams, stream)), flown.segments)
+    return _Flown(replace(log, streams=(*log.streams, stream)), flown.segments, flown.part)
 
 
 def _thrust(flown: _Flown) -> LogFinding:
@@ -246,7 +248,7 @@ def _battery(flown: _Flown) -> LogFinding:
             "battery", CANNOT, f"the voltage is constant ({high:.2f} V): it was not measured", "log the battery's voltage"
         )
     share = _sag(flown.log.stream("voltage"), flown.segments)
-    said = f"voltage falls by {100 * share:.1f} % over the usable flight"
+    said = f"voltage falls by {100 * share:.1f} % over {flown.part}"
     return LogFinding("battery", CAN if share > SAG else PARTLY, said, "" if share > SAG else "a longer flight")
 
 

@@ -304,7 +304,7 @@ def findings_within(log: Log, segments: LogSegments, flight: FlightSignals) -> t
         segments: Of all of it.
         flight: What of it is fitted.
     """
-    return log_findings(log, replace(segments, usable=tuple(Span(a, b) for a, b in flight.spans)))
+    return log_findings(log, replace(segments, usable=tuple(Span(a, b) for a, b in flight.spans)), "what is fitted")
 
 
 def held_out_notes(gathered: Sequence[Gathered], findings: Sequence[Sequence[LogFinding]]) -> list[str]:
