@@ -47,6 +47,8 @@ def read(folder: Path, lines: str) -> tuple[Material, Model]:
         ("d 0.5\nTr 0.1\nNi 9\nillum 4\nTf 1 1 1", {"base_color": (1.0, 1.0, 1.0, 1.0), "transmission": 0.5, "ior": 4.0}),
         # Without a filter, the hue of a blend with white behind: (0.5 + 0.5 * 0.2, ..., 0.5 + 0.5 * 1).
         ("Kd 0.2 0.2 1\nd\t0.5\nillum 9", {"base_color": (0.6, 0.6, 1.0, 1.0), "transmission": 0.5}),
+        # (0.5 + 0.5 * 0.1, ...) = (0.55, 0.7, 0.6): a hue, of which the largest is one; how much passes is said elsewhere.
+        ("Kd 0.1 0.4 0.2\nd 0.5\nillum 9", {"base_color": (0.55 / 0.7, 1.0, 0.6 / 0.7, 1.0), "transmission": 0.5}),
         ("Kd 0.5 0.5 0.5\nd 0.3", {"base_color": (*HALF, 0.3), "alpha_cutoff": 0.5}),
         ("Kd 0.5 0.5 0.5\nd 1\nTr 1\nNi 1.5\nillum 4", {"base_color": (*HALF, 1.0)}),
         ("Kd 0 0 0\nKs 0.9 0.6 0.3\nillum 3", {"base_color": (0.9, 0.6, 0.3, 1.0), "metallic": 1.0, "roughness": 0.0}),
@@ -85,6 +87,17 @@ def test_a_mask_is_the_alpha_of_its_colours(channel: str, tmp_path: Path) -> Non
     assert np.unique(pixels[:, 4:, 3]) == (200 if channel else round(0.7152 * 200))
 
 
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [("d 0.3", "d beside map_d"), ("Tr 0.7", "Tr beside map_d"), ("d 0", "d beside map_d"), ("d 1\nTr 1", "")],
+)
+def test_an_even_opacity_beside_a_mask_makes_no_hole_of_what_the_mask_leaves(lines: str, told: str, tmp_path: Path) -> None:
+    Image.fromarray(np.eye(4, dtype=np.uint8) * 255).save(tmp_path / "mask.png")
+    made, model = read(tmp_path, f"Kd 0.5 0.5 0.5\n{lines}\nmap_d mask.png")
+    assert (made.alpha_cutoff, made.base_color[3], made.transmission) == (0.5, 1.0, 0.0)
+    assert model.warnings == ((f"1 material has '{told}', which is not read",) if told else ())
+
+
 def test_a_mask_without_colours_and_one_that_is_missing(tmp_path: Path) -> None:
     Image.fromarray(np.eye(4, dtype=np.uint8) * 255).save(tmp_path / "mask.png")
     made, model = read(tmp_path, "Kd 0.5 0.5 0.5\nmap_d mask.png")
@@ -103,6 +116,68 @@ def test_an_image_that_is_its_own_mask_is_one_where_it_has_alpha(alpha: bool, tm
     made, model = read(tmp_path, "map_Kd leaf.png\nmap_d leaf.png")
     assert made.alpha_cutoff == (0.5 if alpha else 0.0)
     assert model.textures[made.base_color_map].pixels.shape[2] == (4 if alpha else 3)
+
+
+# ---- Libraries and their names ----------------------------------------------------------------------------------------------
+
+RED, BLUE, GREEN = "Kd 1 0 0\n", "Kd 0 0 1\n", "Kd 0 1 0\n"
+
+
+def colors(folder: Path, head: str, *names: str) -> tuple[dict[str, tuple[float, ...]], tuple[str, ...]]:
+    """Return colours by material of a file with a triangle of each, below these lines, and what is told."""
+    faces = "".join(f"usemtl {name}\nf 1 2 3\n" for name in names)
+    (folder / "a.obj").write_text(head + SQUARE.format(1, 0) + faces)
+    model = read_model(folder / "a.obj")
+    return {name: material.base_color[:3] for name, material in model.materials.items()}, model.warnings
+
+
+@pytest.mark.parametrize("head", ["mtllib a.mtl b.mtl\n", "mtllib a.mtl\nmtllib b.mtl\n", "mtllib a.mtl\t my b.mtl\n"])
+def test_of_several_libraries_the_first_that_has_a_material_counts(head: str, tmp_path: Path) -> None:
+    (tmp_path / "a.mtl").write_text(f"newmtl m\n{RED}")
+    (tmp_path / ("my b.mtl" if "my" in head else "b.mtl")).write_text(f"newmtl m\n{BLUE}newmtl n\n{GREEN}")
+    assert colors(tmp_path, head, "m", "n") == ({"m": (1, 0, 0), "n": (0, 1, 0)}, ())
+
+
+def test_a_library_whose_name_has_blanks_is_one_where_there_is_such_a_file(tmp_path: Path) -> None:
+    for name, color in (("a.mtl", RED), ("b.mtl", BLUE), ("a.mtl b.mtl", GREEN)):
+        (tmp_path / name).write_text(f"newmtl m\n{color}")
+    assert colors(tmp_path, "mtllib a.mtl b.mtl\n", "m") == ({"m": (0, 1, 0)}, ())
+    assert colors(tmp_path, "mtllib c.mtl b.mtl\n", "m") == ({"m": (0, 0, 1)}, ("material library 'c.mtl' is missing",))
+    _, told = colors(tmp_path, "mtllib my c.mtl\n", "m")
+    assert told[0] == "material library 'my c.mtl' is missing"
+
+
+def test_of_two_materials_of_one_name_in_a_library_the_last_counts_whole(tmp_path: Path) -> None:
+    twice = "".join(f"newmtl {name}\nKd 1 0 0\nKe 1 1 1\nd 0\nNi 1.5\nnewmtl {name}\nKd 0 0 1\n" for name in ("m", "n", "o"))
+    (tmp_path / "a.mtl").write_text(twice)
+    found, told = colors(tmp_path, "mtllib a.mtl\n", "m", "n")
+    assert found == {"m": (0, 0, 1), "n": (0, 0, 1)}
+    assert told == ("materials that a library defines more than once: the last definition counts (2)",)
+    made = read_model(tmp_path / "a.obj").materials["m"]
+    assert (made.emissive, made.transmission) == ((0.0, 0.0, 0.0), 0.0)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    (tmp_path / "a.mtl").write_text(f"newmtl m\n{RED}", "utf-8-sig")
+    body = "mtllib a.mtl\n" + SQUARE.format(1, 0) + "usemtl m\nf 1 2 3 4\n"
+    (tmp_path / "a.obj").write_text(body, "utf-8-sig")
+    model = read_model(tmp_path / "a.obj")
+    assert (model.materials["m"].base_color[:3], model.warnings) == ((1, 0, 0), ())
+    # Without its mark the first vertex would be lost, and all indices off by one.
+    (tmp_path / "b.obj").write_text(SQUARE.format(1, 0) + "f 1 2 3 4\n", "utf-8-sig")
+    (mesh,) = read_model(tmp_path / "b.obj").shapes.values()
+    assert isinstance(mesh, Mesh)
+    assert len(mesh.vertices) == 4
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_names_that_differ_by_a_letter_with_an_accent_stay_apart(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "a.mtl").write_text(f"newmtl F\xea\n{GREEN}newmtl F\xe9\n{RED}", encoding)
+    faces = "usemtl F\xea\nf 1 2 3\nusemtl F\xe9\nf 1 3 4\n"
+    (tmp_path / "a.obj").write_text("mtllib a.mtl\n" + SQUARE.format(1, 0) + faces, encoding)
+    model = read_model(tmp_path / "a.obj")
+    assert {name: made.base_color[:3] for name, made in model.materials.items()} == {"F\xea": (0, 1, 0), "F\xe9": (1, 0, 0)}
+    assert model.warnings == ()
 
 
 # ---- What is told -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU8, NDArray
 from airworthy.scenes.formats._source import ModelSource
 
+BOM = b"\xef\xbb\xbf"
+"""With which some programs begin a text that is UTF-8."""
 BLOCK = 1 << 18
 """Text is handled in blocks of this many bytes, which bounds the memory for intermediate results."""
 _BLANKS = bytes.maketrans(b"\t\v\f\r", b"   \n")
@@ -45,6 +47,14 @@ def blocks(source: ModelSource, data: bytes) -> Iterator[bytes]:
         if block.startswith(b" ") or b"\n " in block:
             block = _INDENT.sub(b"", block)
         yield block
+
+
+def decoded(line: bytes) -> str:
+    """Return a line of a file as text: UTF-8, or Latin-1 where it is none, so that two names do not become one."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
 
 
 def floats(source: ModelSource, text: bytes, what: str) -> Array:
@@ -131,7 +141,7 @@ class Lines:
     def text(self, line: int) -> str:
         """Return one line as text."""
         start = int(self.starts[line])
-        return self.block[start : start + int(self.lengths[line])].decode("utf-8", "replace").strip()
+        return decoded(self.block[start : start + int(self.lengths[line])]).strip()
 
 
 def tokens_per_line(text: bytes) -> ArrayInt:

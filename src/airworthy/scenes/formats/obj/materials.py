@@ -42,6 +42,8 @@ def read_libraries(source: ModelSource, images: TextureImages, names: list[str],
     """
     entries = read_entries(source, names)
     entries = {name: entries[name] for name in dict.fromkeys(used) if name in entries}
+    if replaced := sum(entry.replaces for entry in entries.values()):
+        source.warn("materials that a library defines more than once: the last definition counts", replaced)
     materials = {name: _material(source, images, entry) for name, entry in entries.items()}
     tell_unread(source, entries)
     return materials
@@ -95,15 +97,17 @@ def _mirror(entry: MtlEntry, color: tuple[float, float, float, float]) -> dict[s
 def _see_through(source: ModelSource, entry: MtlEntry, material: Material) -> dict[str, Any]:
     """Fields of a surface that is see-through: a pane of glass, or holes where it is less than half opaque.
 
-    `d` is the share that is opaque, `Tr` what it lacks of 1. By a mask (`map_d`) a surface is a cut-out; an even one is glass
-    where its illumination model or its index of refraction says so.
+    `d` is the share that is opaque, `Tr` what it lacks of 1. By a mask (`map_d`) a surface is a cut-out, whatever they say; an
+    even one is glass where its illumination model or its index of refraction says so.
     """
     opacity = _clamped(entry.number("d", 1.0 - _clamped(entry.number("tr", 0.0))))
     masked = material.alpha_cutoff > 0.0
     red, green, blue, _ = material.base_color
     if masked:
-        # Some exporters write 0 where a mask says all; taken by its letter nothing would be seen.
-        return {"base_color": (red, green, blue, opacity or 1.0)}
+        # Below one half it would make a hole of everything; some exporters write 0 where a mask says all.
+        if opacity < 1.0:
+            entry.unread[f"{'d' if 'd' in entry.numbers else 'Tr'} beside map_d"] = None
+        return {"base_color": (red, green, blue, 1.0)}
     if opacity == 1.0:
         if set(entry.numbers.get("tf", ())) - {0.0, 1.0}:
             entry.unread["Tf without d"] = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from airworthy.core.files import shown
 from airworthy.scenes.formats._source import ModelSource, clean_name
+from airworthy.scenes.formats._text import BOM, decoded
 
 __all__ = ["MapUse", "MtlEntry", "read_entries", "tell_unread"]
 
@@ -41,6 +43,7 @@ _VECTOR_OPTIONS = {"-o": 0.0, "-s": 1.0, "-t": 0.0}
 """Of one to three numbers, and the number that says nothing."""
 _IDLE_OPTIONS = {"-clamp": "off", "-cc": "off"}
 """Of a word that says nothing."""
+_AFTER_ENDING = re.compile(r"(?i)(?<=\.mtl)\s+")
 _DISTINCT = 32
 """Keywords that are not read, told of by name; a file could otherwise fill a screen."""
 
@@ -67,6 +70,9 @@ class MtlEntry:
     unread: dict[str, None] = field(default_factory=dict)
     """Keywords that would change its picture and are not read, as the file spells them, in its order."""
 
+    replaces: bool = False
+    """Whether its library had another one of this name before it, which does not count."""
+
     def number(self, keyword: str, default: float) -> float:
         """Return a single number, the default where the file has none."""
         return self.numbers.get(keyword, (default,))[0]
@@ -77,12 +83,12 @@ def read_entries(source: ModelSource, names: Iterable[str]) -> dict[str, MtlEntr
 
     Args:
         source: The OBJ file; libraries lie beside it.
-        names: Of the libraries, as the file has them. Of two materials of one name the first library's counts.
+        names: Of the libraries, as the lines of the file have them. Of two materials of one name the first library's counts,
+            and of two in one library the last.
     """
     entries: dict[str, MtlEntry] = {}
-    for name in dict.fromkeys(names):
-        path = source.inside(name, escaped=False)
-        if not os.path.exists(path):
+    for name in _files(source, names):
+        if not _exists(source, name):
             source.warn(f"material library {shown(name)} is missing")
             continue
         data = source.reference(name, escaped=False)
@@ -91,6 +97,22 @@ def read_entries(source: ModelSource, names: Iterable[str]) -> dict[str, MtlEntr
         entries = _parse(source, data) | entries
         source.at_most(len(entries), source.limits.materials, "materials")
     return entries
+
+
+def _files(source: ModelSource, lines: Iterable[str]) -> list[str]:
+    """Return each library that lines name, once: a line is one name where such a file exists, else names apart by blanks."""
+    found: dict[str, None] = {}
+    for line in dict.fromkeys(lines):
+        # Names after an ending may hold blanks themselves; words are what the format has.
+        splits = [[line]] if _exists(source, line) else [_AFTER_ENDING.split(line), line.split()]
+        for names in splits:
+            source.at_most(len(found) + len(names), source.limits.images, "material libraries")
+        found |= dict.fromkeys(next((names for names in splits if any(_exists(source, name) for name in names)), [line]))
+    return list(found)
+
+
+def _exists(source: ModelSource, name: str) -> bool:
+    return os.path.exists(source.inside(name, escaped=False))
 
 
 def tell_unread(source: ModelSource, entries: Mapping[str, MtlEntry]) -> None:
@@ -110,11 +132,12 @@ def tell_unread(source: ModelSource, entries: Mapping[str, MtlEntry]) -> None:
 def _parse(source: ModelSource, data: bytes) -> dict[str, MtlEntry]:
     entries: dict[str, MtlEntry] = {}
     entry = MtlEntry()
-    for line in data.decode("utf-8", "replace").splitlines():
+    for line in map(decoded, data.removeprefix(BOM).splitlines()):
         keyword, _, rest = line.strip().replace("\t", " ").partition(" ")
         key, rest = keyword.lower(), rest.strip()
         if key == "newmtl":
-            entry = entries.setdefault(clean_name(rest, "default"), MtlEntry())
+            name = clean_name(rest, "default")
+            entry = entries[name] = MtlEntry(replaces=name in entries)
         elif key in _NUMBERS:
             _take_numbers(source, entry, key, rest, line)
         elif key in _MAPS:

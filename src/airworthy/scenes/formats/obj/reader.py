@@ -10,7 +10,7 @@ from airworthy.core.arrays import ArrayBool, ArrayF32, ArrayInt, NDArray
 from airworthy.scenes.formats import _parts
 from airworthy.scenes.formats._images import TextureImages, srgb_to_linear
 from airworthy.scenes.formats._source import ModelSource, clean_name
-from airworthy.scenes.formats._text import Lines, blocks, columns, integers, token_starts, tokens_per_line
+from airworthy.scenes.formats._text import BOM, Lines, blocks, columns, integers, token_starts, tokens_per_line
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
 from airworthy.scenes.formats.obj.materials import read_libraries
 from airworthy.scenes.record import Instance, Material
@@ -29,7 +29,7 @@ def read_obj(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     """
     source = ModelSource(path, limits)
     reader = _Reader(source)
-    data = source.data
+    data = source.data.removeprefix(BOM)
     if b"\\\n" in data or b"\\\r\n" in data:
         data = data.replace(b"\\\r\n", b"   ").replace(b"\\\n", b"  ")
     for block in blocks(source, data):
