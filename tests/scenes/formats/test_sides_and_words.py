@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from airworthy.scenes.formats import Model, read_model, tessellate, write_glb, w
 from airworthy.scenes.viewpoints import Viewpoint, look_at
 
 TURNED = "vertex normals turned round that point against the winding of their faces"
+REWOUND = "faces turned round that are wound against their vertex normals"
 
 
 def ball(*, wound: bool = False, inward: bool = False) -> Mesh:
@@ -56,26 +58,82 @@ def test_a_ball_looks_the_same_whichever_side_its_file_calls_outside(wound: bool
         np.testing.assert_allclose(seen(model), expected, atol=2e-3)
 
 
-def test_one_ball_of_two_is_turned_and_bent_leaves_are_not(tmp_path: Path) -> None:
-    right, wrong = ball(), ball(inward=True)
-    assert right.normals is not None
-    assert wrong.normals is not None
-    # A leaf whose normals are bent by 100 degrees, to the look of the crown around it.
-    lean = np.radians(100.0)
+def two_balls(*wrong: bool) -> Mesh:
+    """Return balls with normals outwards, or inwards where wrong, and a leaf whose normals are bent by 100 degrees."""
+    balls = [ball(inward=inward) for inward in wrong]
+    count, lean = len(balls[0].vertices), np.radians(100.0)
     leaf = np.array([[5, 0, 0], [6, 0, 0], [5, 1, 0]], np.float32)
     bent = np.tile(np.array([np.sin(lean), 0.0, np.cos(lean)], np.float32), (3, 1))
-    count = len(right.vertices)
-    both = Mesh(
-        np.concatenate([right.vertices, wrong.vertices + np.float32(3.0), leaf]),
-        np.concatenate([right.faces, wrong.faces + count, [[2 * count, 2 * count + 1, 2 * count + 2]]]).astype(np.int32),
-        np.concatenate([right.normals, wrong.normals, bent]),
+    last = np.array([[0, 1, 2]], np.int32) + count * len(balls)
+    normals = [mesh.normals for mesh in balls if mesh.normals is not None]
+    return Mesh(
+        np.concatenate([*(mesh.vertices + np.float32(3.0 * k) for k, mesh in enumerate(balls)), leaf]),
+        np.concatenate([*(mesh.faces + count * k for k, mesh in enumerate(balls)), last]).astype(np.int32),
+        np.concatenate([*normals, bent]),
     )
-    model = read_model(write_ply(tmp_path / "a.ply", both))
-    assert model.warnings == (f"{TURNED} ({count:,})",)
-    (mesh,) = model.shapes.values()
-    assert isinstance(mesh, Mesh)
+
+
+@pytest.mark.parametrize("wrong", [(False, True), (False, True, False)])
+def test_where_half_or_fewer_are_wrong_faces_are_turned_and_bent_leaves_are_not(
+    wrong: tuple[bool, ...], tmp_path: Path
+) -> None:
+    mesh, faces, count = two_balls(*wrong), len(ball().faces), len(ball().vertices)
+    model = read_model(write_ply(tmp_path / "a.ply", mesh))
+    assert model.warnings == (f"{REWOUND} ({faces:,})",)
+    (made,) = model.shapes.values()
+    assert isinstance(made, Mesh)
+    np.testing.assert_allclose(made.normals, mesh.normals, atol=1e-6)  # type: ignore[arg-type]
+    expected = mesh.faces.copy()
+    expected[faces : 2 * faces] = expected[faces : 2 * faces, [0, 2, 1]]
+    np.testing.assert_array_equal(made.faces, expected)
+    assert count * len(wrong) + 3 == len(made.vertices)
+
+
+def test_where_most_are_wrong_their_normals_are_turned_and_those_of_right_ones_are_not(tmp_path: Path) -> None:
+    mesh, count = two_balls(True, True, False), len(ball().vertices)
+    model = read_model(write_ply(tmp_path / "a.ply", mesh))
+    (made,) = model.shapes.values()
+    assert isinstance(made, Mesh)
+    np.testing.assert_array_equal(made.faces, mesh.faces)
+    assert made.normals is not None
     assert mesh.normals is not None
-    np.testing.assert_allclose(mesh.normals, np.concatenate([right.normals, right.normals, bent]), atol=1e-6)
+    np.testing.assert_allclose(made.normals[: 2 * count], -mesh.normals[: 2 * count], atol=1e-6)
+    np.testing.assert_allclose(made.normals[2 * count : 3 * count], mesh.normals[2 * count : 3 * count], atol=1e-6)
+
+
+@pytest.mark.parametrize("inward", [False, True])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_a_ball_of_which_some_faces_are_wound_wrong_is_no_patchwork(share: float, inward: bool, tmp_path: Path) -> None:
+    """Its normals are shared by faces of both kinds, so that they are right however many faces disagree."""
+    mesh = ball(inward=inward)
+    faces = mesh.faces.copy()
+    wrong = np.random.default_rng(4).permutation(len(faces)) < share * len(faces)
+    faces[wrong] = faces[wrong][:, [0, 2, 1]]
+    model = read_model(write_ply(tmp_path / "a.ply", Mesh(mesh.vertices, faces, mesh.normals)))
+    turned = int((wrong ^ inward).sum())
+    assert model.warnings == (f"{REWOUND} ({turned:,})",)
+    (made,) = model.shapes.values()
+    assert isinstance(made, Mesh)
+    np.testing.assert_array_equal(made.faces, mesh.faces[:, [0, 2, 1]] if inward else mesh.faces)
+    np.testing.assert_allclose(made.normals, mesh.normals, atol=1e-6)  # type: ignore[arg-type]
+
+
+def test_folds_of_a_surface_are_left_as_they_are(tmp_path: Path) -> None:
+    """A square of eight triangles whose middle is drawn beyond its right side: two of them show their backs."""
+    x, y = np.meshgrid([0.0, 1.0, 2.0], [0.0, 1.0, 2.0])
+    corners = np.stack([x, y, 0.0 * x], 2).reshape(-1, 3).astype(np.float32)
+    corners[4, 0] = 2.5
+    around = [0, 1, 2, 5, 8, 7, 6, 3, 0]
+    faces = np.array([(4, a, b) for a, b in itertools.pairwise(around)], np.int32)
+    up = np.tile(np.array([0.0, 0.0, 1.0], np.float32), (9, 1))
+    model = read_model(write_ply(tmp_path / "a.ply", Mesh(corners, faces, up)))
+    (made,) = model.shapes.values()
+    assert isinstance(made, Mesh)
+    front = np.cross(*np.moveaxis(corners[faces[:, 1:]] - corners[faces[:, :1]], 1, 0))[:, 2]
+    assert (front < 0).sum() == 2
+    np.testing.assert_array_equal(made.faces, faces)
+    np.testing.assert_array_equal(made.normals, up)
+    assert model.warnings == ()
 
 
 def test_where_most_are_wrong_so_are_those_between(tmp_path: Path) -> None:

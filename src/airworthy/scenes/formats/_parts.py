@@ -202,7 +202,7 @@ def clean(source: ModelSource, raw: RawMesh) -> RawMesh:
 def finish(source: ModelSource, raw: RawMesh) -> Mesh:
     """Return the mesh of cleaned arrays, its normals on the side of its faces' fronts."""
     if raw.normals is not None and len(raw.faces):
-        _turn_normals(source, raw)
+        _agree(source, raw)
     largest = float(np.abs(raw.vertices).max()) if raw.vertices.size else 0.0
     # A hundred kilometres: there a float32 keeps six millimetres.
     if largest > 1e5:
@@ -249,24 +249,76 @@ _AGAINST = -0.5
 leaves and grass are bent on purpose, though seldom so far."""
 
 
-def _turn_normals(source: ModelSource, raw: RawMesh) -> None:
-    """Turn round the normals that point against the winding of the faces around them, which would be drawn dark.
+def _agree(source: ModelSource, raw: RawMesh) -> None:
+    """Make normals and windings agree: what points against the side that its faces call their front is drawn dark.
 
-    Whichever of both is wrong in the file, surfaces are lit on the side that is seen: that they agree is all it takes. Path
-    tracers whose surfaces have two sides do not care either.
+    Where most faces disagree with their normals, the normals are turned; where fewer or just half do, or where these lie among
+    others that agree, the faces are wound wrong: turning normals that several faces share would leave patches.
     """
     assert raw.normals is not None
-    size = 44 * len(raw.vertices)
+    size = 46 * len(raw.vertices) + 2 * len(raw.faces)
     source.take(size, "the sides of its normals")
-    around, known = unit(_summed(raw.vertices, raw.faces))
-    side = np.where(known, np.einsum("vi,vi->v", around, raw.normals), 1.0)
-    against = int((side < _AGAINST).sum())
-    # Where most are against, so are those between: they would be left alone among turned ones.
-    turned = side < (0.0 if against > int((known & (side > -_AGAINST)).sum()) else _AGAINST)
-    if turned.any():
-        source.warn("vertex normals turned round that point against the winding of their faces", int(turned.sum()))
-        raw.normals = np.where(turned[:, None], -raw.normals, raw.normals)
+    side = _face_sides(raw)
+    against = (side < 0) & ~_folded(source, raw, side)
+    if against.any():
+        if int(against.sum()) <= int((side > 0).sum()) or _patchwork(raw, side):
+            source.warn("faces turned round that are wound against their vertex normals", int(against.sum()))
+            raw.faces = np.where(against[:, None], raw.faces[:, [0, 2, 1]], raw.faces)
+        else:
+            _turn_normals(source, raw)
     source.give_back(size)
+
+
+def _turn_normals(source: ModelSource, raw: RawMesh) -> None:
+    """Turn round the normals that point against the winding of the faces around them, also those that do so by little."""
+    assert raw.normals is not None
+    around, known = unit(_summed(raw.vertices, raw.faces))
+    # Also those in between: they would be left alone among turned ones.
+    turned = known & (np.einsum("vi,vi->v", around, raw.normals) < 0.0)
+    source.warn("vertex normals turned round that point against the winding of their faces", int(turned.sum()))
+    raw.normals = np.where(turned[:, None], -raw.normals, raw.normals)
+
+
+def _face_sides(raw: RawMesh) -> NDArray[np.int8]:
+    """(F,) -1 where a face is wound against its normals, 1 where it is wound as they point, 0 where they are bent aside."""
+    assert raw.normals is not None
+    side = np.empty(len(raw.faces), np.int8)
+    for start in range(0, len(raw.faces), _BLOCK):
+        block = raw.faces[start : start + _BLOCK]
+        corners = raw.vertices[block].astype(np.float64)
+        front, _ = unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
+        mean, known = unit(raw.normals[block].sum(1))
+        cosine = np.where(known, np.einsum("fi,fi->f", front, mean), 0.0)
+        side[start : start + _BLOCK] = np.where(cosine < _AGAINST, -1, cosine > -_AGAINST)
+    return side
+
+
+def _folded(source: ModelSource, raw: RawMesh, side: NDArray[np.int8]) -> ArrayBool:
+    """(F,) whether a face against its normals is wound as its neighbours that are not: a fold of a scan, no mistake.
+
+    Two faces are wound alike if they run along the edge between them to and fro.
+    """
+    result = np.zeros(len(side), bool)
+    if not (side < 0).any():
+        return result
+    touched = np.zeros(len(raw.vertices), bool)
+    touched[raw.faces[side < 0]] = True
+    near = raw.faces[(side > 0) & (touched[raw.faces].sum(1) > 1)]
+    against = raw.faces[side < 0]
+    size = 120 * (len(near) + len(against))
+    source.take(size, "the edges of its faces")
+    count = np.int64(len(raw.vertices))
+    fro = near[:, [1, 2, 0]] * count + near
+    result[side < 0] = np.isin(against * count + against[:, [1, 2, 0]], fro).any(1)
+    source.give_back(size)
+    return result
+
+
+def _patchwork(raw: RawMesh, side: NDArray[np.int8]) -> bool:
+    """Tell whether most faces that are wound against their normals share one of these with a face that is not."""
+    agreeing = np.zeros(len(raw.vertices), bool)
+    agreeing[raw.faces[side > 0]] = True
+    return bool(agreeing[raw.faces[side < 0]].any(1).mean() > 0.5)
 
 
 def vertex_normals(vertices: ArrayF32, faces: NDArray[np.int32]) -> ArrayF32:
