@@ -13,6 +13,7 @@ from airworthy.scenes.formats._source import ModelSource, clean_name
 from airworthy.scenes.formats._text import BOM, Lines, blocks, columns, integers, token_starts, tokens_per_line
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
 from airworthy.scenes.formats.obj.materials import read_libraries
+from airworthy.scenes.formats.obj.polygons import cut_concave
 from airworthy.scenes.record import Instance, Material
 
 Corners = NDArray[np.int32]
@@ -66,6 +67,7 @@ class _Reader:
         self._corners: dict[str, list[Corners]] = {"v": [], "vt": [], "vn": []}
         self._triangles: list[Corners] = []
         self._face_lines: list[NDArray[np.int32]] = []  # of each triangle, its line's number among the faces
+        self._sizes: list[NDArray[np.int32]] = []  # corners of each face
         self._corner_count = 0
         self._face_count = 0
         self._triangle_count = 0
@@ -151,7 +153,8 @@ class _Reader:
         total = int(pieces.sum())
         self._triangle_count += total
         self.source.at_most(self._triangle_count, self.source.limits.faces, "triangles")
-        self.source.take(28 * total, "its faces")
+        self.source.take(28 * total + 4 * len(counts), "its faces")
+        self._sizes.append(counts.astype(np.int32))
         first = np.repeat(np.cumsum(counts) - counts, pieces) + self._corner_count
         step = np.arange(total) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         self._triangles.append(np.stack([first, first + step + 1, first + step + 2], 1).astype(np.int32))
@@ -167,9 +170,12 @@ class _Reader:
         for key, index in corners.items():
             if len(index) and index.max() >= self._counts[key]:
                 self.source.refuse(f"a face uses {key} {index.max() + 1} of {self._counts[key]}")
+        points, fans = np.concatenate(self._vertices), _joined(self._triangles)
+        self._vertices.clear()
+        cut_concave(self.source, fans, _joined(self._sizes), points, corners["v"])
         take, vertex_of_corner = _combine(self.source, corners, self._counts)
-        triangles = vertex_of_corner.astype(np.int32)[_joined(self._triangles)]
-        raw = _parts.RawMesh(np.concatenate(self._vertices)[take["v"]], triangles)
+        triangles = vertex_of_corner.astype(np.int32)[fans]
+        raw = _parts.RawMesh(points[take["v"]], triangles)
         raw.normals = _gather(self._normals, take["vn"], 3)
         raw.uv = _gather(self._uv, take["vt"], 2)
         if raw.uv is not None:
