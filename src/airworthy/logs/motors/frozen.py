@@ -21,6 +21,8 @@ BLOCK, BLOCKS = 0.1, 10
 """Commands are looked at in blocks of so many seconds, so many of which, without a gap, are frozen together [s]."""
 RANGE, CHANGES = 1e-3, 2
 """Ours: commands that keep within this share of full, and change so often at most, within a second, are frozen."""
+FULL = 0.999
+"""Commands from here on are at their end, as in `logs.segments`: saturated, not frozen."""
 RATE_MIN = 10.0
 """Slower commands do not tell a freeze within a second [Hz]."""
 MOVING = 3.0
@@ -41,7 +43,7 @@ def frozen_parts(log: Log) -> tuple[Part, ...]:
     """
     if not (log.has("motor_command") and log.has("gyro")):
         return ()
-    start, still = _still(log.stream("motor_command"))
+    start, still = _still(log.stream("motor_command"), FULL)
     gyro, found = log.stream("gyro"), []
     needed = max(REST_RATE, MOVING * _rest_deviation(log))
     for part in _runs(start, np.asarray(still.all(axis=1))):
@@ -89,8 +91,13 @@ def _said(values: Array) -> str:
     return f"are {100.0 * middle:.3g} % {often}" if middle else f"are 0 {often}"
 
 
-def _still(stream: LogStream) -> tuple[Array, ArrayAny]:
-    """Return when blocks begin [s], (blocks,), and which motors' commands stand still in each, (blocks, motors)."""
+def _still(stream: LogStream, most: float = np.inf) -> tuple[Array, ArrayAny]:
+    """Return when blocks begin [s], (blocks,), and which motors' commands stand still in each, (blocks, motors).
+
+    Args:
+        stream: Of commands.
+        most: Commands at and above stand still since they are at their end, which is another matter.
+    """
     known = np.isfinite(stream.time)
     order = np.argsort(stream.time[known], kind="stable")
     time, values = stream.time[known][order], np.nan_to_num(stream.values[known][order])
@@ -107,7 +114,7 @@ def _still(stream: LogStream) -> tuple[Array, ArrayAny]:
     low = _windows(np.minimum.reduceat(values, places)).min(axis=-1)
     often = _windows(np.add.reduceat(changed.astype(np.int64), places)).sum(axis=-1)
     whole = blocks[BLOCKS - 1 :] - blocks[: len(blocks) - BLOCKS + 1] == BLOCKS - 1
-    held = (high - low < RANGE) & (often <= CHANGES) & whole[:, None]
+    held = (high - low < RANGE) & (often <= CHANGES) & (low < most) & whole[:, None]
     for k in range(BLOCKS):
         still[k : k + len(held)] |= held
     return time[0] + BLOCK * blocks, still
