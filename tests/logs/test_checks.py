@@ -13,6 +13,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, flu_frd_vector, from_rotation_vector, multiply, rotate
 from airworthy.logs import Log, LogSource, LogStream, flight_segments, integrate_gyro, log_checks, log_findings, read_log
 from airworthy.logs.checks import refuse_wrong_units, rest_noise
+from airworthy.logs.excitation import voltage_means
 from airworthy.vehicles.identification.prediction.signals import flight_signals
 from airworthy.vehicles.identification.supply import supply_range
 
@@ -393,6 +394,28 @@ def test_a_battery_falls_by_what_lasts_over_the_usable_flight() -> None:
     ends = supply_range([flight_signals(with_battery, segments)])
     assert ends is not None
     assert 100.0 * (ends[2] - ends[0]) / ends[2] == pytest.approx(float(match[1]), abs=0.05)
+
+
+@pytest.mark.parametrize("step", [0.01, 0.0937, 0.61])
+def test_a_fall_of_the_voltage_is_one_number(step: float) -> None:
+    """However often it is measured, what `logs show` says of it is what `vehicles identify` fits with."""
+    log = flight()
+    time = np.arange(5.03, 33.0, step)
+    volts = 16.0 - 0.05 * (time - 5.0)
+    volts[len(volts) // 2] = 0.0
+    with_battery = replace(log, streams=(*log.streams, LogStream("voltage", time, volts[:, None])))
+    segments = flight_segments(with_battery)
+    found = next(f for f in log_findings(with_battery, segments) if f.parameter == "battery")
+    ends = supply_range([flight_signals(with_battery, segments)])
+    assert ends is not None
+    assert f"voltage falls by {100.0 * (ends[2] - ends[0]) / ends[2]:.1f} % over" in found.reason
+
+
+def test_means_of_the_voltage_are_those_of_tenths_within_spans() -> None:
+    time = np.array([0.0, 0.04, 0.09, 0.11, 0.52, 0.95, 2.01, 2.09])
+    volts = np.array([3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 11.0])
+    assert voltage_means(time, volts, [(0.0, 0.9), (2.0, 3.0)]).tolist() == [4.0, 6.0, 7.0, 10.0]
+    assert voltage_means(time, volts, [(1.0, 2.0)]).tolist() == []
 
 
 def test_logs_without_commands_tell_no_vehicle(data_dir: Path) -> None:

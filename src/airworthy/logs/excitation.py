@@ -5,7 +5,7 @@ Thresholds are those at which the parameter stands out of the noise of common se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -254,17 +254,31 @@ def _battery(flown: _Flown) -> LogFinding:
 
 def _sag(stream: LogStream, segments: LogSegments) -> float:
     """Range of the voltage within the usable parts, over its highest; 0 without any that was measured."""
-    seen = []
-    for span in segments.usable:
-        inside = (stream.time >= span.start) & (stream.time <= span.stop) & (stream.values[:, 0] > 0.0)
-        number = np.floor((stream.time[inside] - span.start) / SUPPLY_WIDTH).astype(np.int64)
+    good = stream.values[:, 0] > 0.0
+    spans = [(span.start, span.stop) for span in segments.usable]
+    means = voltage_means(stream.time[good], stream.values[good, 0], spans)
+    if not len(means):
+        return 0.0
+    low, high = voltage_ends(means)
+    return (high - low) / high
+
+
+def voltage_means(time: Array, volts: Array, spans: Sequence[tuple[float, float]]) -> Array:
+    """Return the voltage in means over tenths of a second [V], (k,): those in which something was measured.
+
+    Args:
+        time: When it was measured [s], (n,).
+        volts: What was measured [V], (n,).
+        spans: First and last time of each part that counts [s].
+    """
+    means = [np.zeros(0)]
+    for start, stop in spans:
+        inside = (time >= start) & (time <= stop)
+        number = np.floor((time[inside] - start) / SUPPLY_WIDTH).astype(np.int64)
         _, places = np.unique(number, return_inverse=True)
         if len(places):
-            seen.append(np.bincount(places, stream.values[inside, 0]) / np.bincount(places))
-    if not seen:
-        return 0.0
-    low, high = voltage_ends(np.concatenate(seen))
-    return (high - low) / high
+            means.append(np.bincount(places, volts[inside]) / np.bincount(places))
+    return np.concatenate(means)
 
 
 def voltage_ends(volts: Array) -> tuple[float, float]:

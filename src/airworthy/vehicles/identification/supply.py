@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
-from airworthy.logs.excitation import SAG, SUPPLY_WIDTH, voltage_ends
+from airworthy.logs.excitation import SAG, voltage_ends, voltage_means
 from airworthy.vehicles.identification.agreement import refuse_unlike
 from airworthy.vehicles.identification.fitting.parameters import PRIOR_MEAN
 from airworthy.vehicles.identification.known import Known
@@ -30,7 +30,7 @@ DIGITS = 3
 
 
 def supply_range(flights: Sequence[FlightSignals]) -> tuple[float, float, float] | None:
-    """Return the lowest, the mean and the highest voltage of what is usable [V]; None where a flight has none.
+    """Return the lowest, the mean and the highest voltage of what is usable [V]; None where one flight, or that, has none.
 
     Args:
         flights: Signals.
@@ -40,10 +40,10 @@ def supply_range(flights: Sequence[FlightSignals]) -> tuple[float, float, float]
     seen = []
     for flight in flights:
         assert flight.supply is not None
-        # About the middles of their means: half of one that begins with the log would lie before it.
-        times = [np.arange(a + 0.5 * SUPPLY_WIDTH, b - 0.5 * SUPPLY_WIDTH, SUPPLY_WIDTH) for a, b in flight.spans]
-        seen.append(flight.supply.mean(np.concatenate(times), SUPPLY_WIDTH)[:, 0])
+        seen.append(voltage_means(flight.supply.time, flight.supply.values[:, 0], flight.spans))
     volts = np.concatenate(seen)
+    if not len(volts):
+        return None
     low, high = voltage_ends(volts)
     return low, float(volts.mean()), high
 
@@ -125,7 +125,7 @@ def with_supply(
     if found is None:
         told["sag"] = False
         if asked:
-            lacks = next(flight.name for flight in flights if flight.supply is None)
+            lacks = next((flight.name for flight in flights if flight.supply is None), flights[0].name)
             raise AirworthyError(
                 f"sag is to be held or fitted, and log {lacks!r} has no voltage that was measured; leave it out."
             )
