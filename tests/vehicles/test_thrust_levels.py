@@ -12,7 +12,7 @@ from tests.vehicles.flown_logs import Excitation, changed, fly, quad
 
 from airworthy.logs import Log
 from airworthy.vehicles import Identified, Known, identify
-from airworthy.vehicles.identification.fitting.levels import LASTING, level_weights
+from airworthy.vehicles.identification.fitting.levels import LASTING, LEAST, level_weights
 from airworthy.vehicles.identification.fitting.refine import FitProblem, costs_of, curvature_of
 
 SEED = np.random.default_rng(11)
@@ -26,11 +26,11 @@ def test_a_flight_is_as_sure_as_what_lasts_within_it_leaves_it() -> None:
     (found,) = level_weights([error], [start], 1e-3)
     assert found.weight.sum() == pytest.approx(1.0)
     assert found.weight @ error == pytest.approx(0.3, abs=0.03)
-    # 39.5 s are 10.9 stretches of 4 s that share nothing, the first one counted.
-    assert found.sd == pytest.approx(np.sqrt(found.weight @ (error - found.weight @ error) ** 2 / (1.0 + 39.5 / LASTING)))
+    # 39.5 s are 9.9 stretches of 4 s beside the first, which share nothing: so many tell how far their mean is off.
+    assert found.sd == pytest.approx(np.sqrt(found.weight @ (error - found.weight @ error) ** 2 / (39.5 / LASTING)))
     (thin,) = level_weights([error[::20]], [start[::20]], 1e-3)
     # Windows that lie far apart: no more of them count than there are.
-    assert thin.sd == pytest.approx(np.sqrt(thin.weight @ (error[::20] - thin.weight @ error[::20]) ** 2 / 4.0))
+    assert thin.sd == pytest.approx(np.sqrt(thin.weight @ (error[::20] - thin.weight @ error[::20]) ** 2 / 3.0))
 
 
 def test_what_lies_between_parts_of_a_flight_makes_no_one_surer() -> None:
@@ -38,7 +38,10 @@ def test_what_lies_between_parts_of_a_flight_makes_no_one_surer() -> None:
     error = np.array([0.1, -0.1, 0.1, -0.1, 0.1, -0.1])
     (found,) = level_weights([error], [start], 1e-3)
     # Four seconds between neighbours, and no more across the gap: two stretches beside the first.
-    assert found.sd == pytest.approx(0.1 / np.sqrt(3.0), rel=1e-3)
+    assert found.sd == pytest.approx(0.1 / np.sqrt(2.0), rel=1e-3)
+    # And one that is no longer than what lasts hardly knows how far it is off.
+    (short,) = level_weights([error[:3]], [start[:3] / 10.0], 1e-3)
+    assert short.sd == pytest.approx(np.sqrt(short.weight @ (error[:3] - short.weight @ error[:3]) ** 2 / LEAST))
 
 
 def test_windows_are_as_far_off_as_they_usually_are() -> None:
@@ -56,7 +59,7 @@ def test_windows_far_off_count_less_and_float_noise_is_no_knowledge() -> None:
     assert found.weight[7] < 1e-3 * found.weight[6]
     assert abs(found.weight @ error) < 0.02
     (still,) = level_weights([np.zeros(40)], [start], 1e-2)
-    assert still.sd == pytest.approx(1e-2 / np.sqrt(1.0 + 19.5 / LASTING))
+    assert still.sd == pytest.approx(1e-2 / np.sqrt(19.5 / LASTING))
 
 
 def test_flights_that_differ_leave_the_level_that_unsure() -> None:

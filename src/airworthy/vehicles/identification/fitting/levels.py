@@ -19,6 +19,8 @@ __all__ = ["LevelWeight", "level_weights"]
 
 LASTING = 4.0
 """Errors of thrust go with themselves for so long [s]: so few of them count. As of what thrust does within flights."""
+LEAST = 0.5
+"""Stretches beside the first, at least: within a flight no longer than one, its spread tells little of it. Ours."""
 SOFT = 2.0
 """Windows further off than so many times the usual count less."""
 ROUNDS = 5
@@ -52,8 +54,9 @@ def level_weights(errors: Sequence[Array], starts: Sequence[Array], floor: float
             weight = 1.0 / np.sqrt(1.0 + ((error - middle) / (SOFT * width)) ** 2)
             weight /= weight.sum()
         spread = max(float(np.sqrt(weight @ (error - middle) ** 2)), floor)
+        # Of so many stretches beside the first: of n that share nothing, n - 1 tell how far their mean is off.
         apart = np.minimum(np.diff(np.sort(start)), LASTING).sum() / LASTING
-        found.append(LevelWeight(weight, spread / float(np.sqrt(1.0 + apart))))
+        found.append(LevelWeight(weight, spread / float(np.sqrt(max(apart, LEAST)))))
         middles.append(middle)
     between = _between(np.array(middles), np.array([item.sd for item in found]))
     return tuple(LevelWeight(item.weight, float(np.hypot(item.sd, between))) for item in found)
