@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.frames import from_rotation_vector
 from airworthy.logs import KINDS, Log, LogSource, LogStream
-from airworthy.logs.clocks.clock import even_clock, gyro_lag, nanoseconds, unwrapped
+from airworthy.logs.clocks.clock import even_clock, nanoseconds, unwrapped
 from airworthy.logs.quality import saturated_rows, stream_quality
 
 
@@ -96,17 +95,3 @@ def test_stamps_in_any_unit() -> None:
 def test_a_counter_of_32_bits_goes_on() -> None:
     counter = np.array([2**32 - 2, 2**32 - 1, 0, 1], np.uint32)
     assert np.diff(unwrapped(counter)).tolist() == [1, 1, 1]
-
-
-def test_lag_between_gyro_and_attitude() -> None:
-    """Turns about x by sin(2 pi 0.7 t): attitudes stamped 23 ms late are found 23 ms late."""
-    time = np.arange(0.0, 20.0, 0.002)
-    angle = np.sin(2 * np.pi * 0.7 * time) + 0.3 * np.sin(2 * np.pi * 1.9 * time)
-    rate = 2 * np.pi * (0.7 * np.cos(2 * np.pi * 0.7 * time) + 0.3 * 1.9 * np.cos(2 * np.pi * 1.9 * time))
-    zero = np.zeros_like(time)
-    attitude = from_rotation_vector(np.stack([angle, zero, zero], axis=1))[::5]
-    lag, correlation = gyro_lag(time, np.stack([rate, zero, zero], axis=1), time[::5] + 0.023, attitude)
-    assert abs(lag - 0.023) < 1e-3
-    assert correlation > 0.999
-    with pytest.raises(AirworthyError, match="less than 2 s"):
-        gyro_lag(time[:100], np.zeros((100, 3)), time[:100], np.tile([0.0, 0.0, 0.0, 1.0], (100, 1)))

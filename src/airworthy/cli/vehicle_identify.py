@@ -309,7 +309,9 @@ def _print(found: Identified) -> None:
     if found.motors is None:
         near = f"{low:.0f} to {high:.0f} ms (rms within 1 % of the least), {lower:.0f} to {higher:.0f} (5 %)"
         print(f"Lag by the force alone: {near}.")
-    print(f"Rotors respond by the {found.structure}; hover at {100.0 * found.hover:.1f} % of full command.")
+    hover = f"hover at {100.0 * found.hover:.1f} % of full command"
+    hover = hover if math.isfinite(found.hover) else "no command up to full carries its weight"
+    print(f"Rotors respond by the {found.structure}; {hover}.")
     if found.raced:
         columns = ("refined by", "cost", "steps", "processor time [s]", "farthest value", "off by [deviations]")
         raced = [(r.method, r.cost, r.steps, round(r.seconds, 2), r.of, round(r.apart, 3)) for r in found.raced]

@@ -7,34 +7,32 @@ attitudes do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import multiply, normalize, rotate
-from airworthy.logs.against_attitude import AGAINST, DOWN, FORCE_ROWS, against_attitude, gyro_is_wrong
+from airworthy.logs.against_attitude import AGAINST, DOWN, FORCE_ROWS, against_attitude
 from airworthy.logs.clocks.kinematics import integrate_gyro
+from airworthy.logs.gravity import FLIGHT_TIME, GRAVITY_FLIGHT_SHARE, GRAVITY_WITHOUT_REST, gravity_without_rest, unit_guess
 from airworthy.logs.log_check import LogCheck, went_back
 from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors
 from airworthy.logs.quality import GAP_PERIODS, REST_RATE
 from airworthy.logs.record import Log, LogStream
-from airworthy.logs.segments import FITTED, FROZEN, LogSegments, Span, command_at, flight_segments
+from airworthy.logs.segments import CRASH_ANY, FITTED, FROZEN, LogSegments, Span, command_at, flight_segments
+from airworthy.logs.units import STANDARD_GRAVITY
 
 REST_TIME = 1.0
 """Shortest rest that counts [s]."""
 GRAVITY_REST = (9.7, 9.9)
 """What |specific force| at rest may be [m/s^2]."""
-GRAVITY = 9.81
-GRAVITY_FLIGHT_SHARE = 0.02
 VOLTS = (1.0, 100.0)
 """Ours: what a multirotor's supply may have [V]: an empty cell has 2.5, packs of the largest 60 to 90."""
-FLIGHT_TIME = 20.0
-"""Shortest flight over which the mean vertical force must be gravity [s]."""
 GYRO_GAP = 0.1
 """Ours: a gyro that lacks longer than this has lost the attitude: doublets turn by 10 degrees and more meanwhile [s]."""
-UNITS = ("gravity at rest", "gravity in flight", "volts of ")
+UNITS = ("gravity at rest", "gravity in flight", GRAVITY_WITHOUT_REST, "volts of ")
 """How names of checks of units begin that must pass before anything is told of a vehicle."""
 RATE_MAX = 50_000.0
 """Ours: fastest rate of an inertial sensor or a command [Hz]."""
@@ -64,8 +62,21 @@ def log_checks(log: Log) -> tuple[LogCheck, ...]:
     rest = rest_noise(log)
     segments = flight_segments(log) if log.has("motor_command") or log.has("position") else LogSegments((), (), ())
     up = _force_up(log, segments.flown)
-    flight = _in_flight(log, rest, segments.flown, up)
-    return (_stamps(log), _at_rest(log, rest), flight, *_commands(log, segments), *_supplies(log), *against_attitude(log, up))
+    turns = against_attitude(log, up)
+    checks = [_stamps(log), _at_rest(log, rest), _in_flight(log, rest, segments.flown, up)]
+    if checks[1].passed is None and log.has("accelerometer"):
+        wrong = [check.name.removeprefix(AGAINST) for check in turns if check.blamed == "attitude"]
+        checks.append(gravity_without_rest(_uncrashed(log, segments), segments.flown, wrong))
+    return (*checks, *_commands(log, segments), *_supplies(log), *turns)
+
+
+def _uncrashed(log: Log, segments: LogSegments) -> Log:
+    """Return what a log holds before a crash: an accelerometer at its ends shows less than there is."""
+    force = np.linalg.norm(log.stream("accelerometer").values, axis=1)
+    # Where it is above the force of a crash most of the time, its unit is another.
+    if segments.crash is None or float(np.nanmedian(force)) > CRASH_ANY:
+        return log
+    return replace(log, streams=tuple(s.between(-np.inf, segments.crash) for s in log.streams))
 
 
 def refuse_wrong_units(log: Log, consequence: str, checks: Sequence[LogCheck] | None = None) -> None:
@@ -77,13 +88,16 @@ def refuse_wrong_units(log: Log, consequence: str, checks: Sequence[LogCheck] | 
         checks: Of it; None: they are made.
 
     Raises:
-        AirworthyError: Gravity, or the supply's voltage, is none, or the gyro has another unit or frame by all attitudes.
+        AirworthyError: Gravity, or the supply's voltage, is none, or the gyro has another unit, scale or frame by all
+            attitudes.
     """
     checks = log_checks(log) if checks is None else checks
     turns = [check for check in checks if check.name.startswith(AGAINST)]
     # One stream of attitudes that agrees with the gyro clears it: then another one is wrong.
-    blamed = [] if any(check.passed for check in turns) else [check for check in turns if gyro_is_wrong(check)]
-    for check in (*(check for check in checks if check.name.startswith(UNITS)), *blamed):
+    blamed = [] if any(check.passed for check in turns) else [check for check in turns if check.blamed == "gyro"]
+    units = [check for check in checks if check.name.startswith(UNITS)]
+    # Last what a wrong gyro shows as well: gravity in flight is turned by it.
+    for check in sorted((*units, *blamed), key=lambda check: check.name == "gravity in flight"):
         if check.passed is False:
             raise AirworthyError(f"Log {log.name!r}: {check.said} {consequence}")
 
@@ -172,19 +186,9 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
         return LogCheck(name, False, f"{said}: the body's z is down (FRD named FLU), or it lies upside down.", value)
     if low <= value <= high:
         return LogCheck(name, True, f"|specific force| is {value:.3f} m/s^2 over {rest.stop - rest.start:.1f} s.", value)
-    guess = ""
-    for expected, unit in ((1.0, "in g"), (GRAVITY / 0.3048, "in ft/s^2"), (2048.0, "raw counts"), (4096.0, "raw counts")):
-        for factor in (1.0, 9.81):  # as it is, or after a factor from g
-            # 1 g after that factor is m/s^2 whose scale is off, or a sensor that is.
-            if abs(value / (expected * factor) - 1.0) < 0.05 and expected * factor != 9.81 and not guess:
-                guess = (
-                    f": the file's numbers look {unit}"
-                    if unit == "in g" or "ft" in unit
-                    else f": {unit}, {expected:g} for one g"
-                )
-    if not guess and abs(value / GRAVITY - 1.0) < 0.1:
-        guess = f": its scale is off by {100.0 * (value / GRAVITY - 1.0):+.1f} %"
-    return LogCheck(name, False, f"|specific force| at rest is {value:.4g} m/s^2, expected {low} to {high}{guess}.", value)
+    return LogCheck(
+        name, False, f"|specific force| at rest is {value:.4g} m/s^2, expected {low} to {high}{unit_guess(value)}.", value
+    )
 
 
 def _force_up(log: Log, flown: Sequence[Span]) -> float:
@@ -222,9 +226,9 @@ def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: floa
         said = f"{lacks}: no attitude is known behind, and 20 s of flight are needed before."
         return LogCheck(name, None, said)
     value = vertical_force(log, rest, span.start, stop)
-    passed = abs(value / GRAVITY - 1.0) <= GRAVITY_FLIGHT_SHARE
+    passed = abs(value / STANDARD_GRAVITY - 1.0) <= GRAVITY_FLIGHT_SHARE
     said = f"mean vertical specific force over {stop - span.start:.0f} s of flight is {value:.3f} m/s^2"
-    said += "." if passed else f", expected {GRAVITY} within 2 %: an axis has a wrong factor, or the vehicle left."
+    said += "." if passed else f", expected {STANDARD_GRAVITY} within 2 %: an axis has a wrong factor, or the vehicle left."
     return LogCheck(name, passed, said[0].upper() + said[1:], value)
 
 

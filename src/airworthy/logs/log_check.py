@@ -17,6 +17,8 @@ class LogCheck:
     said: str
     """A sentence."""
     value: float = float("nan")
+    blamed: str = ""
+    """Kind of the streams that are wrong by it, where it tells which: "gyro", "accelerometer" or "attitude"."""
 
 
 def went_back(log: Log, *kinds: str) -> str:

@@ -3,7 +3,8 @@
     gyro = { columns = ["wx", "wy", "wz"], unit = "deg/s", frame = "frd", time = "t", time_unit = "ms", stamp = "instant" }
 
 A second sensor of a kind is `"gyro:1"`. Attitudes take four columns x, y, z, w, or three of roll, pitch, yaw with a unit of
-"deg" or "rad".
+"deg" or "rad". A sensor that is turned in the body is turned back by the order of its columns, and a minus before a name:
+`columns = ["-wy", "wx", "wz"]`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class ColumnMapping:
     """One stream of a table."""
 
     columns: tuple[str, ...]
-    """Columns of the table, in the order of the stream's own."""
+    """Columns of the table, in the order of the stream's own; a minus before a name turns its sign."""
     unit: str = ""
     """Unit in the table; empty: SI."""
     frame: str = ""
@@ -102,15 +103,17 @@ def apply_mapping(columns: Mapping[str, ArrayAny], mapping: Mapping[str, ColumnM
         AssetError: A column that the mapping names is not there, or two have different lengths.
     """
     for name, item in mapping.items():
-        for column in (*item.columns, item.time):
+        signs, names = _signed(item.columns, columns)
+        for column in (*names, item.time):
             if column not in columns:
                 raise AssetError(str(unknown_name("column", column, columns, f"Mapped to {name!r}.")))
         kind, _, label = name.partition(":")
-        lengths = {len(columns[column]) for column in (*item.columns, item.time)}
+        lengths = {len(columns[column]) for column in (*names, item.time)}
         if len(lengths) != 1:
             raise draft.refuse(f"columns of {name!r} have different lengths ({', '.join(map(str, sorted(lengths)))})")
-        values = table(columns, item.columns)
+        values = table(columns, names)
         assert values is not None
+        values = values * signs if (signs < 0.0).any() else values
         time = np.asarray(columns[item.time])
         known = np.isfinite(time)
         if not known.all():
@@ -122,6 +125,7 @@ def apply_mapping(columns: Mapping[str, ArrayAny], mapping: Mapping[str, ColumnM
             draft.note(f"Stream {name!r} is left out: its columns are blank throughout.")
         time, values = time[there], values[there]
         if KINDS[kind].frame == "flu->enu" and len(item.columns) == 3:
+            _refuse_angles(values, item, name, draft)
             values = from_euler(*(values * _ANGLES[item.unit or "rad"] * item.scale).T)
         else:
             factor, shift = UNITS.get(KINDS[kind].unit, {}).get(item.unit or KINDS[kind].unit, (1.0, 0.0))
@@ -129,6 +133,25 @@ def apply_mapping(columns: Mapping[str, ArrayAny], mapping: Mapping[str, ColumnM
         stamps = nanoseconds(time, item.time_unit, f"Log {draft.path!r}, column {item.time!r}")
         origin = ", ".join(item.columns)
         draft.found.append(Found(kind, stamps, values, label, item.frame, item.stamp, origin=origin))
+
+
+def _signed(names: tuple[str, ...], columns: Mapping[str, ArrayAny]) -> tuple[ArrayAny, tuple[str, ...]]:
+    """Return the sign and the column of each name of a mapping."""
+    turned = [name.startswith("-") and name not in columns for name in names]
+    signs = np.where(turned, -1.0, 1.0)
+    return signs, tuple(name[1:] if minus else name for name, minus in zip(names, turned, strict=True))
+
+
+def _refuse_angles(values: ArrayAny, item: ColumnMapping, name: str, draft: LogDraft) -> None:
+    """Refuse pitch of over half a turn: degrees that are taken for radians, mostly.
+
+    Raises:
+        AssetError: With the largest pitch.
+    """
+    pitch = float(np.nanmax(np.abs(values[:, 1]), initial=0.0)) * _ANGLES[item.unit or "rad"] * abs(item.scale)
+    if pitch > np.pi * (1.0 + 1e-6):
+        hint = 'they look in degrees: say unit = "deg"' if (item.unit or "rad") == "rad" else "its unit or scale is wrong"
+        raise draft.refuse(f"angles of {name!r} have pitch up to {pitch:.3g} rad, over half a turn: {hint}")
 
 
 assert set(TIME_UNITS) == {"s", "ms", "us", "ns"}

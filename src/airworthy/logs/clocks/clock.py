@@ -1,12 +1,11 @@
-"""Clocks: stamps on an even lattice, and the offset between the clocks of two streams from what they both measured."""
+"""Clocks: stamps on an even lattice, in whole nanoseconds, and counters that go on."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
-from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.frames import conjugate, multiply, normalize, to_rotation_vector
+from airworthy.core.errors import AssetError
 
 NS = 1_000_000_000
 TIME_UNITS = {"s": NS, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -131,53 +130,3 @@ def unwrapped(stamps: ArrayAny, bits: int = 32) -> ArrayAny:
     wide = np.asarray(stamps).astype(np.int64)
     turns = np.cumsum(np.diff(wide, prepend=wide[:1]) < -(1 << (bits - 1)))
     return wide + (turns << bits)
-
-
-def gyro_lag(gyro_time: Array, gyro: Array, time: Array, attitude: Array, reach: float = 0.2) -> tuple[float, float]:
-    """Return by how much attitudes come late against a gyro, from the speed of turning that both tell.
-
-    The length of the rate is the same in all body axes, so neither mounting nor heading matters.
-
-    Args:
-        gyro_time: [s], ascending, (n,).
-        gyro: [rad/s], (n, 3).
-        time: [s], ascending, (m,).
-        attitude: Body to world, (m, 4).
-        reach: Largest lag that is looked for [s].
-
-    Returns:
-        The lag [s] (an attitude stamped t is of time t - lag), and the correlation there, up to 1.
-
-    Raises:
-        AirworthyError: The streams overlap by less than two seconds.
-    """
-    turned = np.linalg.norm(to_rotation_vector(multiply(conjugate(attitude[:-1]), normalize(attitude[1:]))), axis=1)
-    spans = np.diff(time)
-    good = spans > 0.0
-    middle, speed = (0.5 * (time[1:] + time[:-1]))[good], turned[good] / spans[good]
-    if good.sum() < 20 or min(time[-1], gyro_time[-1]) - max(time[0], gyro_time[0]) < 2.0:
-        raise AirworthyError("Gyro and attitude overlap by less than 2 s; a lag needs more.")
-    # The mean of the gyro over each span, from its integral: the two streams are then of the same width.
-    integral = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * (gyro[1:] + gyro[:-1]) * np.diff(gyro_time)[:, None], axis=0)])
-
-    def mean_speed(lag: float) -> Array:
-        ends = [
-            np.stack([np.interp(middle - lag + s * 0.5 * spans[good], gyro_time, c) for c in integral.T], axis=1)
-            for s in (-1, 1)
-        ]
-        return np.linalg.norm((ends[1] - ends[0]) / spans[good][:, None], axis=1)
-
-    inside = (middle - reach > gyro_time[0]) & (middle + reach < gyro_time[-1])
-
-    def correlation(lag: float) -> float:
-        a, b = mean_speed(lag)[inside], speed[inside]
-        a, b = a - a.mean(), b - b.mean()
-        return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1e-300))
-
-    lags = np.linspace(-reach, reach, 81)
-    for _ in range(3):
-        found = [correlation(float(lag)) for lag in lags]
-        best = int(np.argmax(found))
-        step = lags[1] - lags[0]
-        lags = np.linspace(lags[best] - step, lags[best] + step, 9)
-    return float(lags[4]), max(found)

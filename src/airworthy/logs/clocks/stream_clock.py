@@ -14,17 +14,10 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
-from airworthy.core.frames import conjugate, from_matrix, from_rotation_vector, multiply, rotate, to_rotation_vector
-from airworthy.logs.clocks.clock import lattice
-from airworthy.logs.clocks.kinematics import integrate_gyro
+from airworthy.core.frames import from_matrix, from_rotation_vector, multiply, rotate, to_rotation_vector
+from airworthy.logs.clocks.turn_windows import REACH, TurnWindows
 from airworthy.logs.record import Log, LogStream
 
-_WINDOW, _WINDOW_STEP = 0.5, 0.1
-"""Ours: rotations are compared over so long, beginning so often [s]: short beside the drift of a bias, long beside noise."""
-_WINDOWS_MAX = 5000
-"""Ours: windows of a log of hours lie further apart; more would tell it no better."""
-_REACH = 0.2
-"""Largest lag that is looked for [s]."""
 _ROUNDS = 12
 _HUBER = 2.0
 _SHORTEST = 5.0
@@ -72,6 +65,8 @@ class ClockFit:
     """Rotations that were compared."""
     upside_down: bool
     """Whether the gyro's z points down where that of the attitudes points up, by axes about which both turned."""
+    askew: float
+    """Angle by which the gyro is turned against the body of the attitudes [rad]; 0 to pi, near 0 by axes that did not turn."""
 
     @property
     def drifts(self) -> bool:
@@ -158,60 +153,15 @@ class _Clock:
     """Of late, drift and second."""
 
 
-class _Fit:
-    """Rotations of windows, by gyro and by attitudes."""
-
-    def __init__(self, gyro: LogStream, poses: LogStream) -> None:
-        self.name = poses.name
-        clock, _ = lattice(gyro.time)
-        self.clock, self.gyro = clock, gyro.values
-        self.turned = integrate_gyro(clock, gyro.values)
-        stamps, self.rate = lattice(poses.time)
-        self.first, self.last = self._windows(stamps)
-        self.start, self.stop = stamps[self.first], stamps[self.last]
-        if len(self.start) < 20:
-            raise AirworthyError(f"Gyro and {self.name} have under 20 half seconds without gaps; a clock needs more.")
-        self.middle = float(0.5 * (self.start[0] + self.stop[-1]))
-        self.measured = to_rotation_vector(multiply(conjugate(poses.values[self.first]), poses.values[self.last]))
-        self.size = np.linalg.norm(self.measured, axis=1)
-
-    def _windows(self, stamps: Array) -> tuple[ArrayAny, ArrayAny]:
-        """Index pairs of poses half a second apart, with no gap of the gyro between."""
-        step = max(_WINDOW_STEP, (stamps[-1] - stamps[0]) / _WINDOWS_MAX)
-        begin = np.arange(stamps[0], stamps[-1] - _WINDOW, step)
-        first = np.searchsorted(stamps, begin)
-        last = np.minimum(np.searchsorted(stamps, begin + _WINDOW), len(stamps) - 1)
-        span = stamps[last] - stamps[first]
-        steps = np.diff(self.clock)
-        gaps = np.concatenate([[0], np.cumsum(steps > 5.0 * np.median(steps))])
-        low = np.searchsorted(self.clock, stamps[first] - _REACH) - 1
-        high = np.searchsorted(self.clock, stamps[last] + _REACH)
-        inside = (low >= 0) & (high < len(self.clock))
-        low, high = np.clip(low, 0, len(gaps) - 1), np.clip(high, 0, len(gaps) - 1)
-        good = inside & (np.abs(span - _WINDOW) < 0.3 * _WINDOW) & (gaps[low] == gaps[high])
-        return first[good], last[good]
-
-    def attitude(self, time: Array) -> Array:
-        """Attitude of the integrated gyro at times."""
-        at = np.clip(np.searchsorted(self.clock, time, side="right") - 1, 0, len(self.clock) - 2)
-        share = (time - self.clock[at])[:, None]
-        rate = self.gyro[at] + 0.5 * share / (self.clock[at + 1] - self.clock[at])[:, None] * (
-            self.gyro[at + 1] - self.gyro[at]
-        )
-        return multiply(self.turned[at], from_rotation_vector(rate * share))
-
-    def rotation(self, late: float, drift: float) -> Array:
-        """Rotation of each window by the gyro [rad], where stamps are late by so much, and by so much more each second."""
-        start = self.start - late - drift * (self.start - self.middle)
-        stop = self.stop - late - drift * (self.stop - self.middle)
-        return to_rotation_vector(multiply(conjugate(self.attitude(start)), self.attitude(stop)))
+class _Fit(TurnWindows):
+    """Rotations of windows, and the clock that makes them agree."""
 
     def found(self) -> ClockFit:
         """Fit, with a drift where the log is long enough to tell one."""
         usual = self.size[self.size < _HALF_CIRCLE]
         if len(usual) < 20 or float(np.std(usual)) < _TURNED:
             raise AirworthyError(f"The vehicle hardly turned by {self.name}: its clock cannot be told.")
-        late = self._coarse()
+        late = self.coarse()
         mount = _mounting(self.rotation(late, 0.0), self.measured)
         known = self._solved(_Clock(mount, np.zeros(3), late, 0.0, 1.0), drifting=False)
         if self.stop[-1] - self.start[0] >= _DRIFT_TIME:
@@ -224,6 +174,7 @@ class _Fit:
         return ClockFit(
             self.name, -known.late + known.drift * self.middle, 1.0 - known.drift, known.late, late_sd, drift_sd,
             known.second, second_sd, self.rate, len(self.start), self._upside_down(known),
+            float(np.linalg.norm(to_rotation_vector(known.mount))),
         )  # fmt: skip
 
     def _upside_down(self, known: _Clock) -> bool:
@@ -259,7 +210,7 @@ class _Fit:
             mount = multiply(from_rotation_vector(delta[:3]), mount)
             bias, late, second = bias + delta[3:6], late + float(delta[6]), second + float(delta[7])
             drift += float(delta[8]) if drifting else 0.0
-            if not (np.isfinite(delta).all() and abs(late) <= _REACH and abs(drift) < _DRIFT_MAX):
+            if not (np.isfinite(delta).all() and abs(late) <= REACH and abs(drift) < _DRIFT_MAX):
                 raise AirworthyError(f"Gyro and {self.name} do not turn alike: no clock fits.")
         left = float(np.sum(weight[:, None] * np.square(residual)))
         share = left / max(float(np.sum(weight[:, None] * np.square(self.measured))), 1e-300)
@@ -270,15 +221,6 @@ class _Fit:
             )
         told = (float(deviation[6]), float(deviation[8]) if drifting else np.inf, float(deviation[7]))
         return _Clock(mount, bias, late, drift, second, told)
-
-    def _coarse(self) -> float:
-        """Lag at which the lengths of rotations correlate best, whatever frame either is in [s]."""
-        lags = np.linspace(-_REACH, _REACH, 41)
-        found = []
-        for lag in lags:
-            other = np.linalg.norm(self.rotation(float(lag), 0.0), axis=1)
-            found.append(float(np.corrcoef(self.size, other)[0, 1]))
-        return float(lags[int(np.nanargmax(found))]) if np.isfinite(found).any() else 0.0
 
 
 def _cosines(first: Array, second: Array) -> Array:

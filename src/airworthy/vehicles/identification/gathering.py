@@ -12,6 +12,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogFinding, LogSegments, flight_segments, log_checks, log_findings
 from airworthy.logs.checks import refuse_wrong_units, rest_noise
 from airworthy.logs.excitation import CAN
+from airworthy.logs.gravity import GRAVITY_WITHOUT_REST
 from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors
 from airworthy.logs.segments import FROZEN, Span
 from airworthy.vehicles.identification.known import Known, believed, with_mass
@@ -150,6 +151,8 @@ class Gathered:
         self.signals: FlightSignals = flight_signals(log, self.segments, None if rest is None else rest.gyro_bias)
         refuse_rates(log, self.signals)
         self.notes: list[str] = frozen
+        # Thrust over mass is no better than the accelerometer's scale: where nothing tells it, that is said.
+        self.notes += [f"{log.name}: {c.said}" for c in self.checks if c.name == GRAVITY_WITHOUT_REST and c.passed is None]
         self.unfollowed = ""
         self._speeds(log, base)
         turns = any(f.parameter == "inertia xx, yy" and f.verdict == "can tell" for f in self.findings)

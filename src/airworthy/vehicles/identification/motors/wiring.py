@@ -2,19 +2,20 @@
 
 Turns tell the order of motors by the frame of the gyro. A gyro that is turned by half a turn about an axis, as one in FRD that
 is named FLU, shows on a symmetric vehicle exactly what another order of motors would: the accelerometer tells its own frame
-only. Where the format says the gyro's frame, the order is believed; where somebody wrote it down, an order that such a gyro
-would explain as well is asked for.
+only, and attitudes whether the sensor is turned about z. Where the format says the gyro's frame, the order is believed; where
+somebody wrote it down, an order that such a gyro would explain as well is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, RotorGeometry, motor_order
+from airworthy.logs.against_attitude import TurnedSensor, turned_sensor
 from airworthy.logs.motors.columns import ROTORS_MAX, MotorOrder
 from airworthy.vehicles.record import Vehicle
 
@@ -60,8 +61,11 @@ def wiring_of(log: Log, segments: LogSegments, base: Vehicle, turns: bool, order
         said = f"The order of motors is {_columns(order)}, as given; too few turns tell it, or their spins."
         assumed = "the order of motors and their spins are assumed; too few turns tell them."
         return Wiring(tuple(order) or None, False, said if order else assumed)
+    turned = None if order or (found.accepted and found.order == tuple(range(count))) else turned_sensor(log)
+    if turned is not None:
+        _refuse_turned(log, segments, base, turned, found)
     if found.told and not found.accepted:
-        return Wiring(None, False, "", found.sentence())
+        return Wiring(None, False, "", found.sentence() + ("" if turned is None else f" {turned.said}"))
     if order and found.accepted and tuple(order) != found.order:
         raise AirworthyError(
             f"Log {log.name!r}: motors are said to come in the order {_columns(order)}, and its turns ask for"
@@ -71,6 +75,30 @@ def wiring_of(log: Log, segments: LogSegments, base: Vehicle, turns: bool, order
         raise AirworthyError(f"Log {log.name!r}: {_question(found)}")
     told = tuple(found.order) if found.told else None
     return Wiring(told, found.told and found.spins == "reversed", found.sentence())
+
+
+def _refuse_turned(log: Log, segments: LogSegments, base: Vehicle, turned: TurnedSensor, found: MotorOrder) -> None:
+    """Refuse a sensor that is turned in the body: turned back by attitudes, its turns are those of the vehicle's own order.
+
+    Args:
+        log: With a gyro.
+        segments: Of it.
+        base: Whose rotors they are.
+        turned: How attitudes say that it is turned.
+        found: Order that its turns ask for as it is.
+
+    Raises:
+        AirworthyError: It is.
+    """
+    if turned.axes is None:
+        return
+    axes = turned.axes
+    streams = tuple(replace(s, values=s.values @ axes.T) if s.kind == "gyro" else s for s in log.streams)
+    back = motor_order(replace(log, streams=streams), segments, _geometry(base))
+    if back is None or not back.accepted or back.order != tuple(range(base.rotor_count)) or back.spins == "reversed":
+        return
+    other = f" If motors are wired in the order {_columns(found.order)} instead, say --order." if found.accepted else ""
+    raise AirworthyError(f"Log {log.name!r}: {turned.said} Then motors are in the vehicle's own order.{other}")
 
 
 def _question(found: MotorOrder) -> str:
