@@ -46,17 +46,36 @@ def rows(skill: float, hold: float, force: float) -> list[HeldOutRow]:
     ],
 )
 def test_who_turns_as_foretold_and_lifts_otherwise_is_not_flyable(hold: float, force: float, verdict: str) -> None:
-    assert _verdict(rows(0.8, hold, force), True, True) == verdict
+    word, reasons = _verdict(rows(0.8, hold, force), True, True)
+    assert word == verdict
+    if word == "do not trust":
+        (said,) = reasons
+        assert said.startswith(
+            f"Specific force a quarter of a second ahead is off by {force:.2g} m/s^2, and by {hold:.2g} where"
+        )
+    else:
+        assert reasons == ()
 
 
 def test_vehicles_that_do_not_turn_as_foretold_are_what_they_were() -> None:
-    assert _verdict(rows(0.2, 0.4, 0.4), True, True) == "supported"
-    assert _verdict(rows(-0.1, 0.4, 0.4), True, True) == "do not trust"
-    assert _verdict(rows(0.8, 0.4, 0.4), True, False) == "do not trust"
+    assert _verdict(rows(0.2, 0.4, 0.4), True, True) == ("supported", ())
+    word, (said,) = _verdict(rows(-0.1, 0.4, 0.4), True, True)
+    assert word == "do not trust"
+    assert said.startswith(
+        "Rates a quarter of a second ahead, where the flight is excited, are off by 1.1 rad/s, and by 1 where"
+    )
+    assert _verdict(rows(0.8, 0.4, 0.4), True, False) == ("do not trust", ("Its rotors cannot carry its weight.",))
 
 
 def test_of_flights_that_do_not_turn_the_force_is_judged() -> None:
     turned, lifted = (dict.fromkeys(COLUMNS, 1.0) | {"trimmed": 1.0 - skill} for skill in (-0.5, 0.5))
     judged = [HeldOutRow(k, "excited", 0.25, v, v, 0.9) for k, v in (("rate", turned), ("force", lifted))]
-    assert _verdict(judged, False, True) == "supported"
-    assert _verdict(judged, True, True) == "do not trust"
+    assert _verdict(judged, False, True) == ("supported", ())
+    assert _verdict(judged, True, True)[0] == "do not trust"
+    (said,) = _verdict(judged[:1], False, True)[1]
+    assert "nothing there judges it" in said
+
+
+def test_a_flight_of_another_vehicle_judges_nothing() -> None:
+    """However well it is predicted."""
+    assert _verdict(rows(0.8, 0.4, 0.4), True, True, ["It lifts less."]) == ("do not trust", ("It lifts less.",))

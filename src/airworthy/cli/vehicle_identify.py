@@ -342,7 +342,7 @@ def _print(found: Identified) -> None:
         title = "Errors on what was held out, rms [rad/s, m/s^2]"
         title += f"; nearest of the catalogue: {found.table.nearest or 'none'}"
         show_table(title, head, table)
-        print(f"Verdict: {found.table.verdict}.")
+        print(f"Verdict: {found.table.verdict}.{''.join(f' {reason}' for reason in found.table.reasons)}")
     else:
         print("The flights are too short to hold anything out: nothing judges this vehicle.")
     for line in found.advice:

@@ -80,6 +80,8 @@ class HeldOut:
     """Gain and decay [s]."""
     verdict: str
     """"flyable", "supported" or "do not trust"."""
+    reasons: tuple[str, ...] = ()
+    """Of "do not trust", a sentence each."""
 
     def row(self, quantity: str, windows: str, horizon: float) -> HeldOutRow | None:
         """Return one row; None where the table has none."""
@@ -161,6 +163,7 @@ def held_out(
     yaw: bool,
     nearest: str,
     hovers: bool,
+    strangers: Sequence[str] = (),
 ) -> HeldOut:
     """Predict windows of flights that no fit saw.
 
@@ -173,6 +176,7 @@ def held_out(
         yaw: Whether the rate about z counts.
         nearest: Name of the catalogue's vehicle.
         hovers: Whether the identified vehicle carries its weight.
+        strangers: Why flights that were held out judge nothing of this vehicle, a sentence each.
     """
     axes = [0, 1, 2] if yaw else [0, 1]
     errors: dict[str, list[Array]] = {name: [] for name in COLUMNS}
@@ -200,7 +204,8 @@ def held_out(
         errors["trimmed"].append(trimmed)
     joined = {name: np.concatenate(parts) for name, parts in errors.items()}
     rows = _rows(joined, np.concatenate(excited), axes, spread, turning)
-    return HeldOut(tuple(rows), nearest, trim, _verdict(rows, turning, hovers))
+    word, reasons = _verdict(rows, turning, hovers, strangers)
+    return HeldOut(tuple(rows), nearest, trim, word, reasons)
 
 
 def _padded(errors: Array, length: float) -> Array:
@@ -233,16 +238,32 @@ def _rows(
     return rows
 
 
-def _verdict(rows: Sequence[HeldOutRow], turning: bool, hovers: bool) -> str:
+def _verdict(
+    rows: Sequence[HeldOutRow], turning: bool, hovers: bool, strangers: Sequence[str] = ()
+) -> tuple[str, tuple[str, ...]]:
+    """Return the verdict, and the reasons of "do not trust", a sentence each."""
+    reasons = list(strangers)
     # Thrust that is worse than a reading held as it was, and by more than vibration, flies nothing, however well it turns.
     lift = next((r.rms for r in rows if (r.quantity, r.windows, r.horizon) == ("force", "all", 0.25)), None)
     if lift is not None and lift["identified"] > max(WORSE * lift["hold"], WORSE_LEAST):
-        return "do not trust"
-    quantity = "rate" if turning else "force"
-    skill = next((r.skill for r in rows if (r.quantity, r.windows, r.horizon) == (quantity, "excited", 0.25)), math.nan)
-    if turning and hovers and skill > SKILL_MIN:
-        return "flyable"
-    return "supported" if hovers and skill > 0.0 else "do not trust"
+        reasons.append(
+            f"Specific force a quarter of a second ahead is off by {lift['identified']:.2g} m/s^2, and by {lift['hold']:.2g}"
+            " where the reading is held: what was held out lifts otherwise (mass, propeller, battery), or the thrust is wrong."
+        )
+    if not hovers:
+        reasons.append("Its rotors cannot carry its weight.")
+    quantity, unit = ("rate", "rad/s") if turning else ("force", "m/s^2")
+    row = next((r for r in rows if (r.quantity, r.windows, r.horizon) == (quantity, "excited", 0.25)), None)
+    skill = math.nan if row is None else row.skill
+    if row is None:
+        reasons.append("What was held out has no window with turns or thrust that change: nothing there judges it.")
+    elif not skill > 0.0:
+        what = "Rates" if turning else "Specific forces"
+        off = f"are off by {row.rms['trimmed']:.2g} {unit}, and by {row.rms['hold']:.2g} where the reading is held"
+        reasons.append(f"{what} a quarter of a second ahead, where the flight is excited, {off}: it predicts them no better.")
+    if reasons:
+        return "do not trust", tuple(reasons)
+    return ("flyable" if turning and skill > SKILL_MIN else "supported"), ()
 
 
 def catalogue_plants(base: Vehicle, flights: int) -> tuple[str, list[Plant] | None]:

@@ -17,7 +17,13 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogFinding
-from airworthy.vehicles.identification.agreement import agreement_notes, fitted_judges, refuse_orders, refuse_repeated
+from airworthy.vehicles.identification.agreement import (
+    agreement_notes,
+    fitted_judges,
+    refuse_orders,
+    refuse_repeated,
+    unlike_judges,
+)
 from airworthy.vehicles.identification.air_speed.drag import AirDrag, without_drag
 from airworthy.vehicles.identification.air_speed.told import drag_values
 from airworthy.vehicles.identification.air_speed.turns import drag_in_turns, flight_motions
@@ -151,9 +157,10 @@ def identify(
     fit_to, held = split([g.signals for g in gathered], bool(holdout))
     findings = [findings_within(log, g.segments, f) for log, g, f in zip(logs, gathered, fit_to, strict=True)]
     notes += held_out_notes(gathered, findings)
-    if holdout:
-        judges = [Gathered(log, base, (), (), known.order) for log in holdout]
+    judges = [Gathered(log, base, (), (), known.order) for log in holdout]
+    if judges:
         ordered_alike([*gathered, *judges])
+        refuse_unlike_supplied([g.signals for g in gathered], [g.signals for g in judges])
         for g in judges:
             g.settle(slowest_lag(base))
         held = [g.signals for g in judges]
@@ -192,9 +199,12 @@ def identify(
     fit, begin = chosen.fit, chosen.begin
     if len(tried) > 1:
         notes.append(judged.sentence())
+    supplied = [g.signals for g in (*gathered, *judges)]
     if told["sag"]:
-        supplied = as_supplied([g.signals for g in gathered], fit.problem.parameters.values(fit.theta)["sag"])
-        notes = [n for n in notes if n not in alike] + agreement_notes(supplied)
+        supplied = as_supplied(supplied, fit.problem.parameters.values(fit.theta)["sag"])
+        notes = [n for n in notes if n not in alike] + agreement_notes(supplied[: len(gathered)])
+    strangers = unlike_judges(supplied[: len(gathered)], supplied[len(gathered) :])
+    notes += [judge.sentence for judge in strangers if not judge.verdict]
     fit, held, air, said = _with_air(job, gathered, findings, logs, fit, held)
     notes += said
     raced = compared_descents(fit, start_vector(fit.problem.parameters, begin, begin.cells[0])) if refine == "both" else ()
@@ -204,7 +214,8 @@ def identify(
     if motors is not None:
         fit = told_by_speeds(fit, chosen.parameters, motors)
     notes += bench_notes(known, scale, fit, motors is not None)
-    table = _table(fit_to, settled_by(held, begin.lag, begin.delay), fit, begin, told) if held else None
+    reasons = [judge.verdict for judge in strangers if judge.verdict]
+    table = _table(fit_to, settled_by(held, begin.lag, begin.delay), fit, begin, told, reasons) if held else None
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fit_to, fit)
     gauge = motors is None and base.command_map is None and (known.vehicle is None or base.extra.get("gauge") == "nominal")
@@ -389,7 +400,12 @@ def _posed(
 
 
 def _table(
-    fitted: Sequence[FlightSignals], held: Sequence[FlightSignals], fit: Fit, begin: StartValues, told: dict[str, bool]
+    fitted: Sequence[FlightSignals],
+    held: Sequence[FlightSignals],
+    fit: Fit,
+    begin: StartValues,
+    told: dict[str, bool],
+    strangers: Sequence[str],
 ) -> HeldOut:
     parameters, count = fit.problem.parameters, len(held)
     vehicle = parameters.vehicle(fit.theta)
@@ -410,6 +426,7 @@ def _table(
         told["turns"] and told["torque_ratio"],
         name,
         math.isfinite(hover_command(vehicle)),
+        strangers,
     )
 
 

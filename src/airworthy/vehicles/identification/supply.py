@@ -14,7 +14,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.logs.excitation import SAG, voltage_ends, voltage_means
-from airworthy.vehicles.identification.agreement import refuse_unlike
+from airworthy.vehicles.identification.agreement import unlike
 from airworthy.vehicles.identification.fitting.parameters import PRIOR_MEAN
 from airworthy.vehicles.identification.known import Known
 from airworthy.vehicles.identification.prediction.signals import FlightSignals
@@ -48,22 +48,26 @@ def supply_range(flights: Sequence[FlightSignals]) -> tuple[float, float, float]
     return low, float(volts.mean()), high
 
 
-def refuse_unlike_supplied(flights: Sequence[FlightSignals]) -> None:
+def refuse_unlike_supplied(flights: Sequence[FlightSignals], judges: Sequence[FlightSignals] = ()) -> None:
     """Refuse flights of unlike vehicles, as `refuse_unlike`: what a battery explains is none.
 
     Args:
         flights: Signals.
+        judges: Signals of what judges a fit to them.
 
     Raises:
-        AirworthyError: One lifts far more than another at like commands, however the supply acts.
+        AirworthyError: One lifts far more than another at like commands, however the supply acts; with what is left of that
+            where the supply explains the most.
     """
-    for power in (0.0, 0.5, 1.0):
-        try:
-            return refuse_unlike(as_supplied(flights, power))
-        except AirworthyError:
-            if power == 1.0 or not _sagged(supply_range(flights)):
-                raise
-    return None
+    every = [*flights, *judges]
+    powers = (0.0, 0.5, 1.0) if _sagged(supply_range(every)) else (0.0,)
+    found = []
+    for power in powers:
+        supplied = as_supplied(every, power)
+        found.append(unlike(supplied[: len(flights)], supplied[len(flights) :]))
+    told = [item for item in found if item is not None]
+    if len(told) == len(found):
+        raise AirworthyError(min(told)[1])
 
 
 def refuse_supply(flight: FlightSignals, vehicle: Vehicle) -> None:

@@ -215,7 +215,7 @@ def _verdict(found: Identified) -> str:
     meaning = {
         "flyable": "It hovers, and predicts what it never saw clearly better than holding the reading.",
         "supported": "It predicts what it never saw somewhat better than holding the reading.",
-        "do not trust": "It predicts what it never saw no better than holding the reading.",
+        "do not trust": " ".join(found.table.reasons),
     }
     return f"{found.table.verdict.capitalize()}. {meaning.get(found.table.verdict, '')} {said}"
 
