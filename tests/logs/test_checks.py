@@ -293,6 +293,27 @@ def test_a_log_that_hardly_turns_is_not_called_wrong(noise: float) -> None:
     assert check(replace(log, streams=(steady, *log.streams[1:])), "gyro against attitude").passed is False
 
 
+def test_a_sensor_at_its_end_is_named_where_gravity_is_off() -> None:
+    log = flight()
+    force, gyro = log.stream("accelerometer"), log.stream("gyro")
+    waves = force.values.copy()
+    waves[:, 2] += np.where((force.time > 6.0) & (force.time < 39.0), 5.0 * np.sin(7.0 * force.time), 0.0)
+    assert check(replace(log, streams=(gyro, replace(force, values=waves), *log.streams[2:])), "gravity in flight").passed
+    clipped = np.minimum(waves, 12.0)
+    found = check(replace(log, streams=(gyro, replace(force, values=clipped), *log.streams[2:])), "gravity in flight")
+    assert found.passed is False
+    assert "the accelerometer is saturated, at its end (12 m/s^2) for" in found.said
+    assert "log it with a wider range" in found.said
+    turned = gyro.values.copy()
+    turned[:, 0] += np.where((gyro.time > 6.0) & (gyro.time < 39.0), 3.0 * np.sin(2.0 * gyro.time), 0.0)
+    found = check(replace(log, streams=(replace(gyro, values=np.minimum(turned, 1.5)), *log.streams[1:])), "gravity in flight")
+    assert found.passed is False
+    assert "the gyro is saturated, at its end (1.5 rad/s) for" in found.said
+    # Without an end it is a wrong factor.
+    found = check(replace(log, streams=(gyro, replace(force, values=waves * 0.9), *log.streams[2:])), "gravity in flight")
+    assert "an axis has a wrong factor" in found.said
+
+
 def test_logs_without_rest_say_so() -> None:
     log = flight()
     late = replace(log, streams=tuple(s.between(6.0, 40.0) for s in log.streams))

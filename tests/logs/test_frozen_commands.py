@@ -9,8 +9,8 @@ import pytest
 
 from airworthy.core.arrays import Array
 from airworthy.logs import Log, LogSource, LogStream, flight_segments, log_checks
-from airworthy.logs.motors.frozen import frozen_parts, stuck_motors
-from airworthy.logs.segments import FROZEN
+from airworthy.logs.motors.frozen import frozen_parts, stuck_motors, stuck_parts
+from airworthy.logs.segments import FROZEN, STUCK
 
 RATE = 250.0
 TIME = np.arange(0.0, 30.0, 1.0 / RATE)
@@ -91,6 +91,68 @@ def test_a_motor_that_stands_still_is_named(rows: Array, value: float, said: str
     assert stuck_motors(log, parts) == [said]
     assert any(c.name == "motor commands" and said[1:] in c.said for c in log_checks(log))
     assert stuck_motors(flown(COMMAND), parts) == []
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.0, "0"), (np.nan, "0"), (0.5, "50 %")])
+def test_a_motor_that_stands_still_for_a_part_is_named_and_left_out(value: float, said: str) -> None:
+    command = COMMAND.copy()
+    command[(TIME > 12.0) & (TIME < 17.0), 2] = value
+    command[(TIME > 20.0) & (TIME < 23.0), 0] = 0.3
+    log = flown(command)
+    segments = flight_segments(log)
+    first, second = [s for s in segments.rejected if s.reason.startswith(STUCK)]
+    assert (first.reason, second.reason) == ("frozen commands of motor 3", "frozen commands of motor 1")
+    # A block of a tenth of a second before, half a second of a rotor that nobody knows behind.
+    assert (first.start, first.stop) == pytest.approx((12.0, 17.5), abs=0.2)
+    assert not any(s.start < 16.9 and s.stop > 12.1 for s in segments.usable)
+    assert segments.usable_time == pytest.approx(26.2 - 5.6 - 3.6, abs=0.3)
+    (check,) = [c for c in log_checks(log) if c.name == "motor commands"]
+    assert check.passed is False
+    # To a block.
+    assert check.said.startswith(
+        f"Commands stand still: motor 3's are {said} from 12.1 to 17.0 s, motor 1's are 30 % from 20.1 to 23.0 s"
+    )
+    assert frozen_parts(log) == ()
+    assert stuck_parts(log, [(3.0, 11.0)]) == ()
+    assert stuck_motors(log, [(s.start, s.stop) for s in segments.usable]) == []
+
+
+def test_a_motor_that_stands_still_otherwise_is_not_stuck() -> None:
+    """At its idle in a hard manoeuvre, at full, at full backwards; in a hover; where nothing turns; in coarse steps."""
+    part = (TIME > 12.0) & (TIME < 17.0)
+
+    def held(value: float, rows: Array = part, command: Array = COMMAND) -> Array:
+        out = command.copy()
+        out[rows, 2] = value
+        return out
+
+    hover = np.where(part[:, None], 0.5 + 1e-3 * np.sin(9.0 * TIME[:, None] + np.arange(4.0)), COMMAND)
+    quiet = np.where(part[:, None], 0.0, GYRO)
+    coarse = FLYING[:, None] * np.round(0.5 + 0.004 * np.sin(0.7 * TIME[:, None] + np.arange(4.0)), 2)
+    for log in (
+        flown(held(0.05, (TIME > 12.0) & (TIME < 13.8))),
+        flown(held(1.0)),
+        flown(held(-1.0)),
+        flown(held(0.5, command=hover)),
+        flown(held(0.5), quiet),
+        flown(coarse),
+    ):
+        whole = [(s.start, s.stop) for s in flight_segments(log).flown]
+        assert stuck_parts(log, whole) == ()
+        assert not any(s.reason.startswith(STUCK) for s in flight_segments(log).rejected)
+
+
+def test_a_second_is_one_without_a_gap() -> None:
+    """Half a second of held commands on either side of a gap is none, however alike both are."""
+    command = COMMAND.copy()
+    rows = (TIME > 12.0) & (TIME < 15.0)
+    command[rows] = command[np.argmax(rows)]
+    log = flown(command)
+    stream = log.stream("motor_command")
+    kept = (TIME < 12.5) | (TIME > 14.5)
+    short = replace(log, streams=(*log.streams[:2], replace(stream, time=TIME[kept], values=command[kept])))
+    assert frozen_parts(short) == ()
+    assert len(frozen_parts(log)) == 1
 
 
 def test_slow_commands_tell_no_freeze() -> None:

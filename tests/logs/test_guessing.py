@@ -30,6 +30,41 @@ def test_imu_in_degrees_and_g() -> None:
     assert named["motor_command"] == (("motor0", "motor1", "motor2", "motor3"), "us", "")
 
 
+@pytest.mark.parametrize(
+    ("least", "most", "unit", "scale"),
+    [
+        (0.0, 748.0, "1", 1e-3),
+        (50.0, 1000.0, "1", 1e-3),
+        (48.0, 1900.0, "1", 1.0 / 2047.0),
+        (1000.0, 1748.0, "us", 1.0),
+        (900.0, 2100.0, "us", 1.0),
+        (1050.0, 1100.0, "us", 1.0),
+        (0.0, 0.748, "1", 1.0),
+        (0.0, 74.8, "%", 1.0),
+        (0.0, 65000.0, "u16", 1.0),
+    ],
+)
+def test_units_of_motor_commands(least: float, most: float, unit: str, scale: float) -> None:
+    """Up to 748 were taken for widths of pulses, which are none below 700 us; motors that stand are 0 in any unit."""
+    n = np.arange(400)
+    wave = np.where(n < 100, 0.0, least + (most - least) * (0.5 + 0.5 * np.sin(0.1 * n)))
+    wave[200] = most
+    (found,) = guess_mapping({"t": 0.01 * n} | {f"motor{k}": wave for k in range(4)}).streams
+    assert (found.name, found.unit) == ("motor_command", unit)
+    assert found.scale == pytest.approx(scale)
+    assert ("if full is another number, scale is 1 over it" in found.reason) == (scale != 1.0)
+
+
+def test_a_guess_by_another_full_number_is_read(tmp_path: Path) -> None:
+    n = np.arange(400)
+    table = np.column_stack([0.01 * n, *[374.0 + 374.0 * np.sin(0.1 * n)] * 4])
+    path = tmp_path / "a.csv"
+    np.savetxt(path, table, delimiter=",", header="t,motor1,motor2,motor3,motor4", comments="")
+    (tmp_path / "m.toml").write_text(guess_mapping(table_of(path)[0]).text(path.name))
+    command = read_log(path, ReadOptions(mapping=tmp_path / "m.toml")).stream("motor_command").values
+    assert np.allclose(command, 1e-3 * table[:, 1:])
+
+
 def test_no_time_no_guess() -> None:
     with pytest.raises(AirworthyError, match="No column rises"):
         guess_mapping({"a": np.array([1.0, 0.0, 2.0, 0.0])})

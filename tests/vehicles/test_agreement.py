@@ -130,7 +130,7 @@ def test_a_held_out_flight_of_another_vehicle_judges_nothing() -> None:
     assert table is not None
     assert table.verdict == "do not trust"
     assert "flight_1, which judges, lifts 13 % less per mass at like commands than flight_0" in table.reasons[0]
-    with pytest.raises(AirworthyError, match=r"'flight_2', which is held out, lifts 0\.7. times as much per mass as 'flight_0'"):
+    with pytest.raises(AirworthyError, match=r"'flight_2', which is held out, lifts 0\.7. times"):
         identify([own], what, quick=True, holdout=[heavy])
 
 

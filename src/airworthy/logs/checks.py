@@ -16,12 +16,13 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import multiply, normalize, rotate
 from airworthy.logs.against_attitude import AGAINST, DOWN, FORCE_ROWS, against_attitude
 from airworthy.logs.clocks.kinematics import integrate_gyro
+from airworthy.logs.frozen_sensors import frozen_sensors
 from airworthy.logs.gravity import FLIGHT_TIME, GRAVITY_FLIGHT_SHARE, GRAVITY_WITHOUT_REST, gravity_without_rest, unit_guess
 from airworthy.logs.log_check import LogCheck, went_back
-from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors
-from airworthy.logs.quality import GAP_PERIODS, REST_RATE
+from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors, stuck_parts
+from airworthy.logs.quality import GAP_PERIODS, REST_RATE, saturated_rows
 from airworthy.logs.record import Log, LogStream
-from airworthy.logs.segments import CRASH_ANY, FITTED, FROZEN, LogSegments, Span, command_at, flight_segments
+from airworthy.logs.segments import CRASH_ANY, FITTED, FROZEN, STUCK, LogSegments, Span, command_at, flight_segments
 from airworthy.logs.units import STANDARD_GRAVITY
 
 REST_TIME = 1.0
@@ -36,6 +37,10 @@ UNITS = ("gravity at rest", "gravity in flight", GRAVITY_WITHOUT_REST, "volts of
 """How names of checks of units begin that must pass before anything is told of a vehicle."""
 RATE_MAX = 50_000.0
 """Ours: fastest rate of an inertial sensor or a command [Hz]."""
+SATURATED = 0.005
+"""Ours: share of a flight in which a sensor is at its end from which on that is why gravity is off."""
+LISTED = 4
+"""Ours: parts of a kind that a check names."""
 _BLOCK = 1 << 16
 """Ours: rows that are turned at once."""
 
@@ -67,7 +72,8 @@ def log_checks(log: Log) -> tuple[LogCheck, ...]:
     if checks[1].passed is None and log.has("accelerometer"):
         wrong = [check.name.removeprefix(AGAINST) for check in turns if check.blamed == "attitude"]
         checks.append(gravity_without_rest(_uncrashed(log, segments), segments.flown, wrong))
-    return (*checks, *_commands(log, segments), *_supplies(log), *turns)
+    still = (*_commands(log, segments), *_frozen(log, segments.flown))
+    return (*checks, *still, *_supplies(log), *turns)
 
 
 def _uncrashed(log: Log, segments: LogSegments) -> Log:
@@ -228,8 +234,25 @@ def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: floa
     value = vertical_force(log, rest, span.start, stop)
     passed = abs(value / STANDARD_GRAVITY - 1.0) <= GRAVITY_FLIGHT_SHARE
     said = f"mean vertical specific force over {stop - span.start:.0f} s of flight is {value:.3f} m/s^2"
-    said += "." if passed else f", expected {STANDARD_GRAVITY} within 2 %: an axis has a wrong factor, or the vehicle left."
+    why = "an axis has a wrong factor, or the vehicle left"
+    said += "." if passed else f", expected {STANDARD_GRAVITY} within 2 %: {_saturation(log, span.start, stop) or why}."
     return LogCheck(name, passed, said[0].upper() + said[1:], value)
+
+
+def _saturation(log: Log, start: float, stop: float) -> str:
+    """Return which sensor is at its end for a part of a flight that moves means; empty where none is."""
+    for kind, unit, means in (
+        ("accelerometer", "m/s^2", "its mean is no gravity; log it with a wider range"),
+        ("gyro", "rad/s", "attitudes are lost there; log it with a wider range, or turn more slowly"),
+    ):
+        stream = log.stream(kind)
+        ends = np.stack([saturated_rows(column) for column in stream.values.T], axis=1)
+        inside = (stream.time >= start) & (stream.time <= stop)
+        share = float(ends[inside].any(axis=1).mean()) if inside.any() else 0.0
+        if share > SATURATED:
+            most = float(np.abs(stream.values[inside][ends[inside]]).max())
+            return f"the {kind} is saturated, at its end ({most:.4g} {unit}) for {100.0 * share:.2g} % of the flight: {means}"
+    return ""
 
 
 def _commands(log: Log, segments: LogSegments) -> list[LogCheck]:
@@ -248,7 +271,30 @@ def _commands(log: Log, segments: LogSegments) -> list[LogCheck]:
         said = ", ".join(stuck)
         said = f"{said[0].upper()}{said[1:]}, while others change: it did not run, or its column is another."
         checks.append(LogCheck(name, False, said))
+    held = [(span.start, span.stop) for span in segments.rejected if span.reason.startswith(STUCK)]
+    if parts := stuck_parts(log, [*usable, *away, *held]):
+        said = _listed([part.said for part in parts])
+        seconds = sum(part.stop - part.start for part in parts)
+        said = f"Commands stand still: {said}, while others change and the gyro turns: left out of usable flight."
+        checks.append(LogCheck(name, False, said, seconds))
     return checks
+
+
+def _frozen(log: Log, flown: Sequence[Span]) -> list[LogCheck]:
+    """Where a gyro or an accelerometer stands still in flight; a log in which none does has no such check."""
+    checks = []
+    found = frozen_sensors(log, [(span.start, span.stop) for span in flown])
+    for kind in dict.fromkeys(part.kind for part in found):
+        own = [part for part in found if part.kind == kind]
+        said = _listed([f"{part.axes} from {part.start:.1f} to {part.stop:.1f} s" for part in own])
+        said = f"It shows one number in flight ({said}), while the rest goes on: it is frozen there, and left out."
+        checks.append(LogCheck(kind, False, said, sum(part.stop - part.start for part in own)))
+    return checks
+
+
+def _listed(said: Sequence[str]) -> str:
+    more = f" and {len(said) - LISTED} times more" if len(said) > LISTED else ""
+    return ", ".join(said[:LISTED]) + more
 
 
 def _first_gap(log: Log, begin: float) -> tuple[float, float]:

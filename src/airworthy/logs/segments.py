@@ -9,8 +9,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
+from airworthy.logs.frozen_sensors import frozen_sensors
 from airworthy.logs.motion import in_motion
-from airworthy.logs.motors.frozen import frozen_parts
+from airworthy.logs.motors.frozen import frozen_parts, stuck_parts
 from airworthy.logs.quality import GAP_PERIODS, saturated_rows
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.units import STANDARD_GRAVITY
@@ -30,6 +31,10 @@ JUMPS_MAX = 1000
 """Ours: gaps and jumps of a stream that are listed."""
 FROZEN = "frozen commands"
 """Why parts are not usable in which no command of any motor changes while the vehicle turns."""
+STUCK = "frozen commands of motor "
+"""The same of one motor, or of some, while others change; the motor's number follows."""
+FROZEN_SENSOR = "frozen "
+"""The same of a gyro or an accelerometer, whose kind follows."""
 FLIGHT_MIN = 1.0
 """Flights and usable parts under a second are left out [s]."""
 
@@ -110,7 +115,9 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
     for reason, bad in _spoiled(log, clock, flown, use, skip):
         rejected += [Span(s.start, s.stop, reason) for s in _spans(clock, bad & usable)]
         usable &= ~bad
-    for span in (*_gaps(log), *_jumps(log)):
+    held = frozen_sensors(log, [(s.start, s.stop) for s in flown])
+    sensors = [Span(s.start, s.stop, f"{FROZEN_SENSOR}{s.kind}") for s in held]
+    for span in (*_gaps(log), *_jumps(log), *sensors):
         inside = (clock >= span.start) & (clock <= span.stop)
         if usable[inside].any():
             rejected.append(span)
@@ -121,6 +128,11 @@ def flight_segments(log: Log, use: Sequence[tuple[float, float]] = (), skip: Seq
     if any(s.stop - s.start >= FLIGHT_MIN for s in _spans(clock, usable & ~frozen)):
         rejected += [Span(s.start, s.stop, FROZEN) for s in _spans(clock, frozen & usable)]
         usable &= ~frozen
+    for part in stuck_parts(log, [(s.start, s.stop) for s in _spans(clock, usable)]):
+        start, stop = part.left_out
+        stuck = usable & (clock >= start) & (clock <= stop)
+        rejected += [Span(s.start, s.stop, f"{STUCK}{part.motor + 1}") for s in _spans(clock, stuck)]
+        usable &= ~stuck
     whole = _spans(clock, usable)
     rejected += [Span(s.start, s.stop, "under 1 s between others") for s in whole if s.stop - s.start < FLIGHT_MIN]
     good = tuple(s for s in whole if s.stop - s.start >= FLIGHT_MIN)

@@ -46,6 +46,10 @@ _RATE = re.compile(
 )
 _WANTED = re.compile(r"set_?point|(?<![a-z])sp(?![a-z])|desired|target|(?<![a-z])ref|command|cmd", re.IGNORECASE)
 """In names of rates that somebody asked for, and nobody measured."""
+PULSES = (700.0, 2500.0)
+"""Widths of pulses that motors are driven by [us]: 1000 to 2000, with what calibrations and stops add."""
+FULL_SCALES = (1000, 2047, 2500)
+"""Full command of other numbers: per mille, and DShot's, whose least is 48."""
 _COUNTS = (512, 1024, 2048, 4096, 8192, 16384)
 """Of a converter to one g, as flight controllers have them."""
 _UNIT_WORDS = {
@@ -326,10 +330,11 @@ def _compass(left: list[str]) -> MappingGuess | None:
 
 
 def _motors(kind: str, names: tuple[str, ...], unit: str, columns: Mapping[str, ArrayAny]) -> MappingGuess:
-    largest = float(np.nanmax(_values(columns, names)))
+    values = _values(columns, names)
+    largest = float(np.nanmax(values))
     word = _unit_word(kind, names[0])
-    if kind == "motor_command":
-        unit = "u16" if largest > 2500.0 else "us" if largest > 500.0 else "%" if largest > 1.5 else "1"
+    if kind == "motor_command" and not word:
+        return _driven(names, values, largest)
     unit = word or unit
     if kind == "motor_speed" and "erpm" in names[0].lower():
         by = 100.0 if largest < 10_000.0 else 1.0
@@ -337,6 +342,23 @@ def _motors(kind: str, names: tuple[str, ...], unit: str, columns: Mapping[str, 
         said = f"{len(names)} columns of electrical turns{hundreds}: 14 poles are taken, so 7 of them are one of the rotor"
         return MappingGuess(kind, names, "rpm", "", said, scale=by / 7.0)
     return MappingGuess(kind, names, unit, "", f"{len(names)} columns named as motors, up to {largest:.4g}: {unit}")
+
+
+def _driven(names: tuple[str, ...], values: Array, largest: float) -> MappingGuess:
+    """Motor commands by their numbers: widths of pulses do not come below 700 us, whatever a motor does."""
+    count = f"{len(names)} columns named as motors"
+    running = values[np.isfinite(values) & (values != 0.0)]
+    least = float(np.percentile(running, 1.0)) if running.size else 0.0
+    pulses = PULSES[0] < least and largest <= PULSES[1]
+    if largest > 300.0 and largest <= PULSES[1] and not pulses:
+        full = next((number for number in FULL_SCALES if largest <= number), FULL_SCALES[-1])
+        said = (
+            f"{count}, nearly all between {least:.4g} and {largest:.4g}: widths of pulses are 1000 to 2000 us, so 0 to {full}"
+        )
+        said += " are taken for none to full; if full is another number, scale is 1 over it"
+        return MappingGuess("motor_command", names, "1", "", said, scale=1.0 / full)
+    unit = "u16" if largest > PULSES[1] else "us" if pulses else "%" if largest > 1.5 else "1"
+    return MappingGuess("motor_command", names, unit, "", f"{count}, up to {largest:.4g}: {unit}")
 
 
 def _single(kind: str, name: str, columns: Mapping[str, ArrayAny]) -> MappingGuess:

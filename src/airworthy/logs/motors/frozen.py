@@ -1,4 +1,5 @@
-"""Motor commands that stand still while the vehicle moves: of all motors, a log that froze; of one, a motor that did not run.
+"""Motor commands that stand still while the vehicle moves: of all motors, a log that froze; of one, a motor that did not run,
+or a column that hung.
 
 An autopilot holds a command for some tens of milliseconds, never for a second in moving air. A simulation without noise does in
 an exact hover, and hardly moves its commands in slow flight: a part is frozen where they hardly change even from sample to
@@ -8,6 +9,7 @@ sample, and only where the gyro still turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from airworthy.core.arrays import Array, ArrayAny
 from airworthy.logs.quality import REST_RATE
 from airworthy.logs.record import Log, LogStream
 
-__all__ = ["frozen_parts", "overlap", "stuck_motors"]
+__all__ = ["StuckPart", "frozen_parts", "overlap", "stuck_motors", "stuck_parts"]
 
 BLOCK, BLOCKS = 0.1, 10
 """Commands are looked at in blocks of so many seconds, so many of which, without a gap, are frozen together [s]."""
@@ -31,8 +33,38 @@ UNKNOWN = 0.5
 """Behind a freeze rotors are as commands make them that nobody knows; ours: five lags of slow rotors [s]."""
 MOST = 0.5
 """Share of the usable flight that a motor's commands stand still from which on it did not run, or the column is another."""
+STUCK = 2.0
+"""Ours: for so long must commands of one motor stand still, while others go on [s]. Hard manoeuvres hold a motor at its
+idle for tenths of a second, a fast descent for one."""
+GOES_ON = 1e-2
+"""Ours: share of full by which the commands of another motor change within a second, or it stands nearly still, too."""
 
 Part = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class StuckPart:
+    """A part of a flight in which the commands of one motor stand still."""
+
+    motor: int
+    """From 0 on."""
+    start: float
+    """[s]"""
+    stop: float
+    """[s]"""
+    value: float
+    """Fraction of full."""
+
+    @property
+    def left_out(self) -> Part:
+        """What tells nothing: a block before, and until rotors are known again [s]."""
+        return self.start - BLOCK, self.stop + UNKNOWN
+
+    @property
+    def said(self) -> str:
+        """A clause."""
+        value = f"{100.0 * self.value:.3g} %" if self.value else "0"
+        return f"motor {self.motor + 1}'s are {value} from {self.start:.1f} to {self.stop:.1f} s"
 
 
 def frozen_parts(log: Log) -> tuple[Part, ...]:
@@ -43,15 +75,37 @@ def frozen_parts(log: Log) -> tuple[Part, ...]:
     """
     if not (log.has("motor_command") and log.has("gyro")):
         return ()
-    start, still = _still(log.stream("motor_command"), FULL)
-    gyro, found = log.stream("gyro"), []
-    needed = max(REST_RATE, MOVING * _rest_deviation(log))
-    for part in _runs(start, np.asarray(still.all(axis=1))):
-        turns = gyro.values[(gyro.time >= part[0]) & (gyro.time <= part[1])]
-        turns = turns[np.isfinite(turns).all(axis=1)]
-        if len(turns) > 1 and float(turns.std(axis=0).max()) > needed:
-            found.append((part[0] - BLOCK, part[1] + UNKNOWN))
-    return tuple(found)
+    start, still, _ = _still(log.stream("motor_command"), FULL)
+    needed = _turns_needed(log)
+    runs = _runs(start, np.asarray(still.all(axis=1)))
+    return tuple((a - BLOCK, b + UNKNOWN) for a, b in runs if _turns(log, (a, b), needed))
+
+
+def stuck_parts(log: Log, parts: Sequence[Part]) -> tuple[StuckPart, ...]:
+    """Return where the commands of one motor, or of some, stand still for seconds while others go on and the gyro turns.
+
+    Motors that stand still for most of the flight are told by `stuck_motors`.
+
+    Args:
+        log: Any; without commands or gyro nothing is told.
+        parts: Its usable flight [s].
+    """
+    if not (log.has("motor_command") and log.has("gyro")):
+        return ()
+    stream = log.stream("motor_command")
+    start, still, moving = _still(stream, FULL)
+    needed, found = _turns_needed(log), []
+    inside = _within(start + 0.5 * BLOCK, parts)
+    most = still[inside].mean(axis=0) > MOST if inside.any() else np.ones(still.shape[1], bool)
+    for motor in np.flatnonzero(~most):
+        others = np.delete(moving, motor, axis=1).any(axis=1)
+        for a, b in _runs(start, still[:, motor] & inside):
+            blocks = (start >= a - 0.5 * BLOCK) & (start < b - 0.5 * BLOCK)
+            if b - a >= STUCK and others[blocks].mean() > MOST and _turns(log, (a, b), needed):
+                rows = (stream.time >= a) & (stream.time <= b)
+                value = float(np.median(np.nan_to_num(stream.values[rows, motor])))
+                found.append(StuckPart(int(motor), a, b, value))
+    return tuple(sorted(found, key=lambda part: part.start))
 
 
 def stuck_motors(log: Log, parts: Sequence[Part]) -> list[str]:
@@ -62,7 +116,7 @@ def stuck_motors(log: Log, parts: Sequence[Part]) -> list[str]:
         parts: Its usable flight [s].
     """
     stream = log.stream("motor_command")
-    start, still = _still(stream)
+    start, still, _ = _still(stream)
     inside, rows = _within(start + 0.5 * BLOCK, parts), _within(stream.time, parts)
     if not inside.any() or not rows.any():
         return []
@@ -91,33 +145,49 @@ def _said(values: Array) -> str:
     return f"are {100.0 * middle:.3g} % {often}" if middle else f"are 0 {often}"
 
 
-def _still(stream: LogStream, most: float = np.inf) -> tuple[Array, ArrayAny]:
-    """Return when blocks begin [s], (blocks,), and which motors' commands stand still in each, (blocks, motors).
+def _turns_needed(log: Log) -> float:
+    """Deviation of a gyro above which a vehicle moves [rad/s]."""
+    return max(REST_RATE, MOVING * _rest_deviation(log))
+
+
+def _turns(log: Log, part: Part, needed: float) -> bool:
+    """Whether the gyro deviates by more within a part."""
+    gyro = log.stream("gyro")
+    turns = gyro.values[(gyro.time >= part[0]) & (gyro.time <= part[1])]
+    turns = turns[np.isfinite(turns).all(axis=1)]
+    return len(turns) > 1 and float(turns.std(axis=0).max()) > needed
+
+
+def _still(stream: LogStream, most: float = np.inf) -> tuple[Array, ArrayAny, ArrayAny]:
+    """Return when blocks begin [s], (blocks,), and which motors' commands stand still in each, and which change in the second
+    about it, (blocks, motors).
 
     Args:
         stream: Of commands.
-        most: Commands at and above stand still since they are at their end, which is another matter.
+        most: Commands at and above, and of rotors that turn both ways at and below its negative, stand still since they are at
+            their end, which is another matter.
     """
     known = np.isfinite(stream.time)
     order = np.argsort(stream.time[known], kind="stable")
     time, values = stream.time[known][order], np.nan_to_num(stream.values[known][order])
     if len(time) < BLOCKS or stream.quality.rate < RATE_MIN:
-        return np.zeros(0), np.zeros((0, values.shape[1]), bool)
+        return np.zeros(0), *np.zeros((2, 0, values.shape[1]), bool)
     number = np.floor((time - time[0]) / BLOCK)
     places = np.flatnonzero(np.diff(number, prepend=-1.0))
     blocks = number[places]
-    still = np.zeros((len(blocks), values.shape[1]), bool)
+    still, moving = np.zeros((2, len(blocks), values.shape[1]), bool)
     if len(blocks) < BLOCKS:
-        return time[0] + BLOCK * blocks, still
+        return time[0] + BLOCK * blocks, still, moving
     changed = np.diff(values, axis=0, prepend=values[:1]) != 0.0
     high = _windows(np.maximum.reduceat(values, places)).max(axis=-1)
     low = _windows(np.minimum.reduceat(values, places)).min(axis=-1)
     often = _windows(np.add.reduceat(changed.astype(np.int64), places)).sum(axis=-1)
     whole = blocks[BLOCKS - 1 :] - blocks[: len(blocks) - BLOCKS + 1] == BLOCKS - 1
-    held = (high - low < RANGE) & (often <= CHANGES) & (low < most) & whole[:, None]
+    held = (high - low < RANGE) & (often <= CHANGES) & (low < most) & (high > -most) & whole[:, None]
     for k in range(BLOCKS):
         still[k : k + len(held)] |= held
-    return time[0] + BLOCK * blocks, still
+    moving[BLOCKS // 2 : BLOCKS // 2 + len(held)] = high - low > GOES_ON
+    return time[0] + BLOCK * blocks, still, moving
 
 
 def _windows(values: ArrayAny) -> ArrayAny:

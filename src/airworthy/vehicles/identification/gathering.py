@@ -14,7 +14,7 @@ from airworthy.logs.checks import refuse_wrong_units, rest_noise
 from airworthy.logs.excitation import CAN
 from airworthy.logs.gravity import GRAVITY_WITHOUT_REST
 from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors
-from airworthy.logs.segments import FROZEN, Span
+from airworthy.logs.segments import FROZEN, FROZEN_SENSOR, STUCK, Span
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.motors.measured_speeds import GAIN_MOST, MotorFit, fit_motors
 from airworthy.vehicles.identification.motors.wiring import wiring_of
@@ -100,7 +100,8 @@ def _refuse_frozen(log: Log, segments: LogSegments) -> list[str]:
     values = np.nan_to_num(stream.values[within])
     kept = overlap(parts, frozen_parts(log))
     left = [part.stop - part.start for part in segments.rejected if part.reason == FROZEN]
-    flown = segments.usable_time + sum(left)
+    alone = [part for part in segments.rejected if part.reason.startswith(STUCK)]
+    flown = segments.usable_time + sum(left) + sum(part.stop - part.start for part in alone)
     constant = len(values) > 1 and np.ptp(values, axis=0).max() == 0.0
     if constant or kept + sum(left) > 0.5 * flown:
         if constant and not left:
@@ -116,10 +117,30 @@ def _refuse_frozen(log: Log, segments: LogSegments) -> list[str]:
             f"Log {log.name!r}: {', '.join(stuck)} ({segments.usable_time:.0f} s of flight, while others change): it did not"
             " run, or its column is another; name the one that was sent (airworthy logs map)."
         )
-    if not left:
-        return []
-    often = f"{len(left)} times" if len(left) > 1 else "once"
-    return [f"{log.name}: motor commands freeze {often} while it turns: {sum(left):.2g} s of flight are left out."]
+    notes = []
+    if left:
+        often = f"{len(left)} times" if len(left) > 1 else "once"
+        notes.append(f"{log.name}: motor commands freeze {often} while it turns: {sum(left):.2g} s of flight are left out.")
+    for reason in dict.fromkeys(part.reason for part in alone):
+        own = [part for part in alone if part.reason == reason]
+        said = f"commands of motor {reason.removeprefix(STUCK)} stand still {_when(own)}, while others change"
+        notes.append(f"{log.name}: {said}: {_seconds(own):.2g} s of flight are left out.")
+    for kind in ("gyro", "accelerometer"):
+        own = [part for part in segments.rejected if part.reason == FROZEN_SENSOR + kind]
+        if own:
+            said = f"{log.name}: the {kind} freezes {_when(own)}"
+            notes.append(f"{said}: {_seconds(own):.2g} s of flight are left out.")
+    return notes
+
+
+def _when(parts: Sequence[Span]) -> str:
+    """Return from when to when, the first three."""
+    said = ", ".join(f"from {part.start:.1f} to {part.stop:.1f} s" for part in parts[:3])
+    return said + (f" and {len(parts) - 3} times more" if len(parts) > 3 else "")
+
+
+def _seconds(parts: Sequence[Span]) -> float:
+    return sum(part.stop - part.start for part in parts)
 
 
 class Gathered:
