@@ -31,19 +31,38 @@ def plan(request: pytest.FixtureRequest) -> ExcitationPlan:
     return excitation_plan(vehicle(request.param))
 
 
+def pieces(plan: ExcitationPlan, name: str) -> list[ExcitationPart]:
+    return [item for item in plan.parts if item.name == name]
+
+
 def part(plan: ExcitationPlan, name: str) -> ExcitationPart:
-    return next(item for item in plan.parts if item.name == name)
+    return pieces(plan, name)[0]
 
 
 def test_all_parts_have_their_length(plan: ExcitationPlan) -> None:
-    lengths = {item.name: item.stop - item.start for item in plan.parts}
-    assert list(lengths) == ["collective", "doublets", "yaw", "lines"]
+    assert [item.name for item in plan.parts] == ["lines", "yaw", "doublets", "collective", "doublets", "yaw", "lines"]
+    lengths = {name: sum(item.stop - item.start for item in pieces(plan, name)) for name in ("collective", "doublets", "yaw")}
     assert lengths["collective"] == pytest.approx(30.0)
     assert lengths["doublets"] == pytest.approx(30.0)
-    # Weak yaw makes a pulse long: two are flown in any case. Between lines along x and along y it has to move.
-    assert 20.0 - 1e-9 <= lengths["yaw"] < 23.0
-    assert 20.0 <= lengths["lines"] < 35.0
+    # Weak yaw makes a pulse long: one is flown in any case. Between lines along x and along y it has to move.
+    assert 20.0 - 1e-9 <= lengths["yaw"] < 25.0
+    assert 20.0 <= sum(item.stop - item.start for item in pieces(plan, "lines")) < 30.0
     assert plan.duration < 130.0
+
+
+@pytest.mark.parametrize(
+    "names", [("collective", "doublets", "yaw", "lines"), ("collective", "doublets", "yaw"), ("yaw", "lines")]
+)
+@pytest.mark.parametrize("length", [0.5, 1.0])
+def test_every_kind_is_seen_by_fit_and_by_what_judges_it(names: tuple[str, ...], length: float) -> None:
+    """Two thirds of a flight are fitted, less a guard of 5 s or a tenth, and the last one judges; yaw and lines lay in that."""
+    found = excitation_plan(vehicle("x500"), ExcitationConfig(parts=names, length=length))
+    cut = 2.0 / 3.0 * found.duration
+    until = cut - min(5.0, 0.1 * found.duration)
+    for name in names:
+        before = sum(max(min(item.stop, until) - item.start, 0.0) for item in pieces(found, name))
+        after = sum(max(item.stop - max(item.start, cut), 0.0) for item in pieces(found, name))
+        assert min(before, after) > 4.0 * length
 
 
 def test_it_stays_in_its_box_and_within_the_rotors(plan: ExcitationPlan) -> None:

@@ -355,3 +355,20 @@ def test_commands_that_freeze_for_a_while_are_left_out_and_counted(flown: Log) -
     gone = changed(flown, "motor_command", values=np.where(long, stream.values[np.argmax(long)], stream.values))
     with pytest.raises(AirworthyError, match=r"motor commands that do not change for \d+ s of them while it turns"):
         Gathered(gone, TRUTH.known(), (), ())
+
+
+def test_what_freezes_for_a_part_is_left_out_and_told(flown: Log) -> None:
+    """One motor, and the gyro: what is left of the flight is fitted."""
+    stream, gyro = flown.stream("motor_command"), flown.stream("gyro")
+    commands, rates = stream.values.copy(), gyro.values.copy()
+    commands[(stream.time > 4.0) & (stream.time < 7.0), 1] = 0.3
+    part = (gyro.time > 9.0) & (gyro.time < 10.0)
+    rates[part] = rates[np.argmax(part)]
+    gathered = Gathered(changed(changed(flown, "motor_command", values=commands), "gyro", values=rates), TRUTH.known(), (), ())
+    motor, sensor = [note for note in gathered.notes if "left out" in note]
+    assert re.search(
+        r"commands of motor 2 stand still from (3.9|4.0) to 7\.5 s, while others change: 3\.[56] s of flight", motor
+    )
+    assert "the gyro freezes from 9.0 to 10.0 s: 1 s of flight are left out" in sensor
+    assert not any(a < 6.9 and b > 4.1 for a, b in gathered.signals.spans)
+    assert not any(a < 9.9 and b > 9.1 for a, b in gathered.signals.spans)

@@ -10,6 +10,8 @@ import pytest
 
 from airworthy.vehicles.identification.air_speed.drag import AirDrag, runaway
 from airworthy.vehicles.identification.compared import COLUMNS, HeldOutRow, _verdict
+from airworthy.vehicles.identification.fitting.refine import Fit
+from airworthy.vehicles.identification.result import delay_note, within_record
 
 
 def drag(*lifts: float) -> AirDrag:
@@ -79,3 +81,21 @@ def test_of_flights_that_do_not_turn_the_force_is_judged() -> None:
 def test_a_flight_of_another_vehicle_judges_nothing() -> None:
     """However well it is predicted."""
     assert _verdict(rows(0.8, 0.4, 0.4), True, True, ["It lifts less."]) == ("do not trust", ("It lifts less.",))
+
+
+@pytest.mark.parametrize("delay", [-0.7e-3, 0.7e-3])
+def test_a_dead_time_that_no_record_holds_makes_the_lag_unsure(delay: float) -> None:
+    """Of a log without noise the lag was sure to a thousandth, and four deviations off: a third of a step was missing."""
+    problem: Any = SimpleNamespace(parameters=SimpleNamespace(place=["lag", "command_delay"].index))
+    sure = np.diag([1e-3**2, 5e-5**2])
+    fit = Fit(problem, np.array([np.log(0.035), delay]), 1.0, np.ones(2), np.ones(2), sure, 3)
+    lag, late = within_record(fit).sd
+    if delay > 0.0:
+        assert (lag, late) == pytest.approx((1e-3, 5e-5))
+        assert delay_note(fit) == []
+    else:
+        assert (lag, late) == pytest.approx((np.hypot(1e-3, 0.02), np.hypot(5e-5, 0.7e-3)))
+        assert delay_note(fit) == [
+            "The fit asks for a dead time of -0.7 ms; the record says 0, and lag and dead time are unsure by as much."
+        ]
+    assert np.array_equal(fit.covariance, sure)

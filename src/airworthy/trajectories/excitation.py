@@ -5,6 +5,9 @@ acceleration the place, too. Between levels it moves as softly as a polynomial o
 level is and how fast it is reached is sized for the vehicle: the commands of its rotors, lag included, keep to a share of what
 lies between hover and their ends, and all stays in a box.
 
+Every kind is flown twice, as in a mirror: lines, yaw, doublets, collective, and back. What is fitted to a flight is its first
+two thirds, and what judges the fit its last one: both then show all of the vehicle (`identification.gathering.split`).
+
 Source of parts, lengths and sizes: spec/identify section 4 (30 s of collective steps of +-15 %, 30 s of roll and pitch
 doublets, 20 s of yaw steps of +-60 deg/s at 1 Hz, 20 s of fast straight lines).
 """
@@ -38,6 +41,9 @@ PARTS = {
 """Parts of a plan: what is flown, and what it tells."""
 SECONDS = {"collective": 30.0, "doublets": 30.0, "yaw": 20.0, "lines": 20.0}
 
+FIRST_SHARE = 0.6
+"""Ours: of each kind but the one in the middle, flown before that. Two thirds of a flight, less a guard of 5 s or a tenth, end
+in the middle one then, with ways between parts counted."""
 _COLLECTIVE = 0.15
 """Step of the thrust over hover's."""
 _TILT, _TILT_FAST = np.radians(15.0), np.radians(25.0)
@@ -81,7 +87,7 @@ class ExcitationConfig:
     speed: Annotated[float, Bound(0.1, 100.0, "m/s")] = 5.0
     """Most that lines are flown at [m/s]; the box may leave less."""
     parts: tuple[str, ...] = tuple(PARTS)
-    """Which, in order: collective, doublets, yaw, lines."""
+    """Which: collective, doublets, yaw, lines. The first is flown in the middle, the others before and after it."""
     length: Annotated[float, Bound(0.05, 10.0)] = 1.0
     """Share of the usual length of parts, 30, 30, 20 and 20 s."""
 
@@ -380,15 +386,17 @@ def _hold_in(room: float, speed: float = np.inf) -> Callable[[float, float], flo
 _X, _Y, _Z = np.eye(3)
 
 
-def _pulses(path: _Path, levels: Sequence[Array | float], ramp: float, holds: Sequence[float], seconds: float) -> None:
-    """Pulses of levels and holds in turn, each level also the other way round, until the time is over; at least two."""
+def _pulses(
+    path: _Path, levels: Sequence[Array | float], ramp: float, holds: Sequence[float], seconds: float, least: int = 2
+) -> None:
+    """Pulses of levels and holds in turn, each level also the other way round, until the time is over; at least some."""
     path.begun = path.time
     end = path.time + seconds
     signed: Iterator[Array | float] = cycle([sign * level for level in levels for sign in (1.0, -1.0)])
     # Holds go on after each pair: every level is flown with each of them.
     turns = islice(((level, holds[(k // 2) % len(holds)]) for k, level in enumerate(signed)), 10_000)
     for count, (level, hold) in enumerate(turns):
-        if count >= 2 and path.time + _pulse_time(ramp, hold) > end:
+        if count >= least and path.time + _pulse_time(ramp, hold) > end:
             break
         _pulse(path, level, ramp, hold)
     path.rest(max(end - path.time, 0.0))
@@ -398,57 +406,77 @@ def _holds(size: _Size) -> list[float]:
     return sorted({round(min(share * size.ramp, size.hold_max), 6) for share in _HOLDS})
 
 
-def _collective(path: _Path, rotors: _Rotors, config: ExcitationConfig, center: Array) -> tuple[_Size | None, float]:
-    wanted = _COLLECTIVE * rotors.vehicle.gravity
-    size = _sized(rotors, "collective", wanted, (_Z,), _hold_in(0.5 * _MARGIN * config.box[2]))
-    if size is not None:
-        path.transfer(center, rotors)
+@dataclass(frozen=True)
+class _Kind:
+    """One kind of a part, sized."""
+
+    name: str
+    size: _Size
+    wanted: float
+    """Level."""
+
+
+def _size_of(name: str, rotors: _Rotors, config: ExcitationConfig) -> tuple[_Size | None, float]:
+    """Return the size of a kind of part, None where there is no room for it, and the level that is wanted."""
+    gravity = rotors.vehicle.gravity
+    if name == "collective":
+        wanted = _COLLECTIVE * gravity
+        return _sized(rotors, name, wanted, (_Z,), _hold_in(0.5 * _MARGIN * config.box[2])), wanted
+    if name == "yaw":
+        # 1 Hz where the rotors are strong enough: the long level takes half a second, ways included.
+        wanted = float(_YAW_RATE)
+        return _sized(rotors, name, wanted, (np.zeros(0),), lambda level, ramp: max(0.25 - 0.5 * ramp, 0.1 * ramp)), wanted
+    # Along x and y, one by one: across, the law would turn the heading, too, which is what rotors do worst.
+    if name == "doublets":
+        wanted = float(np.tan(_TILT)) * gravity
+        return _sized(rotors, name, wanted, (_X, _Y), _hold_in(0.5 * _MARGIN * min(config.box[:2]))), wanted
+    wanted = float(np.tan(_TILT_FAST)) * gravity
+    return _sized(rotors, name, wanted, (_X, _Y), _hold_in(_MARGIN * min(config.box[:2]), config.speed)), wanted
+
+
+def _fly(kind: _Kind, path: _Path, rotors: _Rotors, config: ExcitationConfig, center: Array, share: float) -> None:
+    """Fly a share of a kind of part."""
+    size, seconds = kind.size, share * config.length * SECONDS[kind.name]
+    if kind.name == "lines":
+        # The way to another axis takes as long as its lines do: what judges has those along x.
+        return _lines(size, path, rotors, config, center, seconds, (_X, _Y) if share >= FIRST_SHARE else (_X,))
+    path.transfer(center, rotors)
+    if kind.name == "collective":
         # Half a second is what a pilot's hand does; longer ones rise further.
         holds = sorted({min(h, size.hold_max) for h in (size.ramp, 0.3, 0.6)})
-        _pulses(path, [size.level * _Z], size.ramp, holds, config.length * SECONDS["collective"])
-    return size, wanted
+        _pulses(path, [size.level * _Z], size.ramp, holds, seconds)
+    elif kind.name == "doublets":
+        _pulses(path, [size.level * _X, size.level * _Y], size.ramp, _holds(size), seconds)
+    else:
+        # A weak one takes long, and a single pulse turns both ways.
+        level, least = (size.level, 2) if share == 1.0 else (size.level if share >= FIRST_SHARE else -size.level, 1)
+        _pulses(path, [level], size.ramp, [size.hold_max], seconds, least)
+    return None
 
 
-def _doublets(path: _Path, rotors: _Rotors, config: ExcitationConfig, center: Array) -> tuple[_Size | None, float]:
-    wanted = float(np.tan(_TILT)) * rotors.vehicle.gravity
-    room = _hold_in(0.5 * _MARGIN * min(config.box[:2]))
-    # Along x and y, one by one: across, the law would turn the heading, too, which is what rotors do worst.
-    size = _sized(rotors, "doublets", wanted, (_X, _Y), room)
-    if size is not None:
-        path.transfer(center, rotors)
-        _pulses(path, [size.level * _X, size.level * _Y], size.ramp, _holds(size), config.length * SECONDS["doublets"])
-    return size, wanted
-
-
-def _yaw(path: _Path, rotors: _Rotors, config: ExcitationConfig, center: Array) -> tuple[_Size | None, float]:
-    # 1 Hz where the rotors are strong enough: the long level takes half a second, ways included.
-    wanted = float(_YAW_RATE)
-    size = _sized(rotors, "yaw", wanted, (np.zeros(0),), lambda level, ramp: max(0.25 - 0.5 * ramp, 0.1 * ramp))
-    if size is not None:
-        path.transfer(center, rotors)
-        _pulses(path, [size.level], size.ramp, [size.hold_max], config.length * SECONDS["yaw"])
-    return size, wanted
-
-
-def _lines(path: _Path, rotors: _Rotors, config: ExcitationConfig, center: Array) -> tuple[_Size | None, float]:
-    wanted = float(np.tan(_TILT_FAST)) * rotors.vehicle.gravity
-    rooms = [_MARGIN * width for width in config.box[:2]]
-    size = _sized(rotors, "lines", wanted, (_X, _Y), _hold_in(min(rooms), config.speed))
-    if size is None:
-        return None, wanted
-    for axis, room in zip((_X, _Y), rooms, strict=True):
-        hold = _hold_in(room, config.speed)(size.level, size.ramp)
+def _lines(
+    size: _Size, path: _Path, rotors: _Rotors, config: ExcitationConfig, center: Array, seconds: float, axes: Sequence[Array]
+) -> None:
+    for axis in axes:
+        hold = _hold_in(_MARGIN * float(axis[:2] @ np.array(config.box[:2])), config.speed)(size.level, size.ramp)
         # A pulse goes forth and back: it begins at one end.
         path.transfer(center - 0.5 * _reach(size.level, size.ramp, hold) * axis, rotors)
         path.begun = path.begun or path.time
-        end = path.time + 0.5 * config.length * SECONDS["lines"]
+        end = path.time + 0.5 * seconds
         while path.time + 0.5 * _pulse_time(size.ramp, hold) < end:
             _pulse(path, size.level * axis, size.ramp, hold)
         path.rest(max(end - path.time, _REST))
-    return size, wanted
 
 
-_MAKERS = {"collective": _collective, "doublets": _doublets, "yaw": _yaw, "lines": _lines}
+def _in_turn(kinds: Sequence[_Kind]) -> list[tuple[_Kind, float]]:
+    """Return kinds in the order in which they are flown, and which share of each: as in a mirror, the first one whole between.
+
+    Two thirds of a flight are fitted, less a guard behind them, which then falls into the middle one.
+    """
+    before = [(kind, FIRST_SHARE) for kind in reversed(kinds[1:])]
+    return [*before, (kinds[0], 1.0), *((kind, 1.0 - FIRST_SHARE) for kind in kinds[1:])]
+
+
 _LACKS = {
     "collective": "thrust over command shows at hover only",
     "doublets": "inertia about x and y does not show",
@@ -476,11 +504,9 @@ def excitation_plan(vehicle: Vehicle, config: ExcitationConfig | None = None) ->
     path = _Path(place=center)
     path.mark()
     path.rest(_REST)
-    made: list[tuple[str, float, float, _Size, float]] = []
-    advice = []
+    kinds, advice = list[_Kind](), list[str]()
     for name in config.parts:
-        path.begun = 0.0
-        size, wanted = _MAKERS[name](path, rotors, config, center)
+        size, wanted = _size_of(name, rotors, config)
         if size is None:
             advice.append(
                 f"No {name} part: rotors or box have no room for {100 * _WEAKEST:.0f} % of it, so that {_LACKS[name]}."
@@ -490,13 +516,18 @@ def excitation_plan(vehicle: Vehicle, config: ExcitationConfig | None = None) ->
             advice.append(
                 f"Part {name} is flown at {100 * size.level / wanted:.0f} % of its size: rotors or box leave no more."
             )
-        made.append((name, path.begun, path.time, size, wanted))
-        path.rest(_REST)
-    if not made:
+        kinds.append(_Kind(name, size, wanted))
+    if not kinds:
         raise AirworthyError(
             f"No excitation flight of {vehicle.name} fits: its rotors have too little room about hover, or the box of"
             f" {config.box[0]:g} x {config.box[1]:g} x {config.box[2]:g} m is too small; give a larger --box."
         )
+    made: list[tuple[_Kind, float, float]] = []
+    for kind, share in _in_turn(kinds):
+        path.begun = 0.0
+        _fly(kind, path, rotors, config, center, share)
+        made.append((kind, path.begun, path.time))
+        path.rest(_REST)
     return _plan(vehicle, config, path, made, advice, rotors)
 
 
@@ -504,7 +535,7 @@ def _plan(
     vehicle: Vehicle,
     config: ExcitationConfig,
     path: _Path,
-    made: Sequence[tuple[str, float, float, _Size, float]],
+    made: Sequence[tuple[_Kind, float, float]],
     advice: list[str],
     rotors: _Rotors,
 ) -> ExcitationPlan:
@@ -520,7 +551,7 @@ def _plan(
     course = Course(
         name=f"excitation_{vehicle.name}"[:80],
         kind="keyframes",
-        description=f"Excitation of {vehicle.name}: {', '.join(part.name for part in parts)}",
+        description=f"Excitation of {vehicle.name}: {', '.join(dict.fromkeys(part.name for part in parts))}",
         source=f"airworthy logs plan --vehicle {vehicle.name}",
         keyframes=_named(path.frames, parts),
         coefficient_count=COEFFICIENTS,
@@ -535,9 +566,8 @@ def _named(frames: Sequence[Keyframe], parts: Sequence[ExcitationPart]) -> tuple
     return tuple(replace(frame, name=starts.get(frame.time, "")) for frame in frames)
 
 
-def _part(
-    trajectory: Trajectory, rotors: _Rotors, name: str, start: float, stop: float, size: _Size, wanted: float
-) -> ExcitationPart:
+def _part(trajectory: Trajectory, rotors: _Rotors, kind: _Kind, start: float, stop: float) -> ExcitationPart:
+    name, size, wanted = kind.name, kind.size, kind.wanted
     time = np.arange(start, stop, _STEP)
     sample = trajectory.sample(time)
     state = tracked_samples(sample, rotors.vehicle.gravity)

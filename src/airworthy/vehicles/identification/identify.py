@@ -80,6 +80,7 @@ from airworthy.vehicles.identification.result import (
     hover_command,
     saved_vehicle,
     source_of,
+    within_record,
 )
 from airworthy.vehicles.identification.supply import as_supplied, refuse_unlike_supplied, with_supply
 from airworthy.vehicles.identification.thrust_drift import thrust_drift
@@ -213,6 +214,7 @@ def identify(
         notes.append(sampled.sentence([item.label for item in fit.problem.parameters.items]))
     if motors is not None:
         fit = told_by_speeds(fit, chosen.parameters, motors)
+    fit = within_record(fit)
     notes += bench_notes(known, scale, fit, motors is not None)
     reasons = [judge.verdict for judge in strangers if judge.verdict]
     table = _table(fit_to, settled_by(held, begin.lag, begin.delay), fit, begin, told, reasons) if held else None

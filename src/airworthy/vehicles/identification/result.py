@@ -315,7 +315,24 @@ def bracket_notes(begin: StartValues, told: dict[str, bool]) -> list[str]:
     ]
 
 
+def within_record(fit: Fit) -> Fit:
+    """Return a fit that is as unsure of lag and dead time as a record makes it that has no dead time below 0.
+
+    What the fit asks for below 0, a part of a step of the log, is then missing beside the lag.
+    """
+    parameters = fit.problem.parameters
+    delay, lag = parameters.place("command_delay"), parameters.place("lag")
+    missed = min(float(fit.theta[delay]), 0.0)
+    covariance = fit.covariance.copy()
+    covariance[delay, delay] += missed**2
+    covariance[lag, lag] += (missed / math.exp(float(fit.theta[lag]))) ** 2
+    return replace(fit, covariance=covariance)
+
+
 def delay_note(fit: Fit) -> list[str]:
     """Return a sentence about a dead time that no record can hold."""
     delay = float(fit.theta[fit.problem.parameters.place("command_delay")])
-    return [f"The fit asks for a dead time of {1e3 * delay:.1f} ms; the record says 0."] if delay < 0.0 else []
+    if delay >= 0.0:
+        return []
+    said = f"The fit asks for a dead time of {1e3 * delay:.1f} ms; the record says 0"
+    return [f"{said}, and lag and dead time are unsure by as much."]
