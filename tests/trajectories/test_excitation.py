@@ -65,6 +65,12 @@ def test_every_kind_is_seen_by_fit_and_by_what_judges_it(names: tuple[str, ...],
         assert min(before, after) > 4.0 * length
 
 
+def test_a_short_plan_is_flown_once() -> None:
+    """Halves of it would be single pulses."""
+    found = excitation_plan(vehicle("x500"), ExcitationConfig(length=0.2))
+    assert [item.name for item in found.parts] == ["collective", "doublets", "yaw", "lines"]
+
+
 def test_it_stays_in_its_box_and_within_the_rotors(plan: ExcitationPlan) -> None:
     assert np.all(np.array(plan.lowest) >= [-2.0, -2.0, 1.0])
     assert np.all(np.array(plan.highest) <= [2.0, 2.0, 3.0])

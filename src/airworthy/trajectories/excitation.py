@@ -44,6 +44,8 @@ SECONDS = {"collective": 30.0, "doublets": 30.0, "yaw": 20.0, "lines": 20.0}
 FIRST_SHARE = 0.6
 """Ours: of each kind but the one in the middle, flown before that. Two thirds of a flight, less a guard of 5 s or a tenth, end
 in the middle one then, with ways between parts counted."""
+MIRRORED = 0.3
+"""Ours: length under which each kind is flown once, in order: halves of it would be single pulses, which tell too little."""
 _COLLECTIVE = 0.15
 """Step of the thrust over hover's."""
 _TILT, _TILT_FAST = np.radians(15.0), np.radians(25.0)
@@ -468,11 +470,13 @@ def _lines(
         path.rest(max(end - path.time, _REST))
 
 
-def _in_turn(kinds: Sequence[_Kind]) -> list[tuple[_Kind, float]]:
+def _in_turn(kinds: Sequence[_Kind], length: float) -> list[tuple[_Kind, float]]:
     """Return kinds in the order in which they are flown, and which share of each: as in a mirror, the first one whole between.
 
     Two thirds of a flight are fitted, less a guard behind them, which then falls into the middle one.
     """
+    if length < MIRRORED:
+        return [(kind, 1.0) for kind in kinds]
     before = [(kind, FIRST_SHARE) for kind in reversed(kinds[1:])]
     return [*before, (kinds[0], 1.0), *((kind, 1.0 - FIRST_SHARE) for kind in kinds[1:])]
 
@@ -523,7 +527,7 @@ def excitation_plan(vehicle: Vehicle, config: ExcitationConfig | None = None) ->
             f" {config.box[0]:g} x {config.box[1]:g} x {config.box[2]:g} m is too small; give a larger --box."
         )
     made: list[tuple[_Kind, float, float]] = []
-    for kind, share in _in_turn(kinds):
+    for kind, share in _in_turn(kinds, config.length):
         path.begun = 0.0
         _fly(kind, path, rotors, config, center, share)
         made.append((kind, path.begun, path.time))

@@ -96,9 +96,9 @@ def stuck_parts(log: Log, parts: Sequence[Part]) -> tuple[StuckPart, ...]:
     start, still, moving = _still(stream, FULL)
     needed, found = _turns_needed(log), []
     inside = _within(start + 0.5 * BLOCK, parts)
-    most = np.asarray(still[inside].mean(axis=0) > MOST) if inside.any() else np.ones(still.shape[1], bool)
+    most = still[inside].mean(axis=0) > MOST if inside.any() else np.ones(still.shape[1], bool)
     for motor in np.flatnonzero(~most):
-        others = np.delete(moving, motor, axis=1).any(axis=1)
+        others = np.asarray(np.delete(moving, motor, axis=1).any(axis=1))
         for a, b in _runs(start, still[:, motor] & inside):
             blocks = (start >= a - 0.5 * BLOCK) & (start < b - 0.5 * BLOCK)
             if b - a >= STUCK and others[blocks].mean() > MOST and _turns(log, (a, b), needed):
