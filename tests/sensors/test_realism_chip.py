@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from airworthy.core.errors import AirworthyError
 from airworthy.optics.projections import Pinhole
 from airworthy.sensors.noise import Draw
 from airworthy.sensors.realism import AutoExposure, Quantization, Realism, SensorNoise
@@ -39,6 +40,26 @@ def test_exposure_stops_at_its_limit() -> None:
     assert next_stops(np.array([-4.0]), 1e-7, 1e-3, settings)[0] == 4.0
     slow = AutoExposure(start=0.0)
     assert next_stops(np.array([math.nan]), 0.36, 0.5, slow)[0] == pytest.approx(-(1.0 - math.exp(-1.0)))
+
+
+def test_a_camera_brightens_no_further_than_its_settings_and_amplifies_what_its_opening_does_not_give() -> None:
+    settings = AutoExposure.of_camera(2.8, 1 / 30, 12_800, time_constant=0.0)
+    # log2(2.8^2 x 30) = 7.88 at ISO 100, seven stops less at 12,800.
+    assert settings.limit == pytest.approx(15.0 - (math.log2(2.8**2 * 30.0) - 7.0))
+    assert settings.opening == pytest.approx(15.0 - math.log2(2.8**2 * 30.0))
+    assert settings.time_constant == 0.0
+    # 20 stops down: six or so are missing, and it stays dark.
+    (shown,) = develop(grey(0.18 * 2.0**-20), Realism(auto_exposure=settings), OPTICS).mean((1, 2, 3))
+    assert shown == pytest.approx(0.18 * 2.0 ** (settings.limit - 20.0), rel=1e-5)
+    with pytest.raises(AirworthyError, match=r"ends at EV 22.2; expected at most 15"):
+        AutoExposure.of_camera(22.0, 1e-4, 100)
+    wide = np.full((1, 64, 64, 3), 0.18 * 2.0**-8, np.float32)
+    deviation = []
+    for opening in (0.0, 4.0, 8.0):
+        realism = Realism(auto_exposure=AutoExposure(limit=8.0, opening=opening), noise=SensorNoise(read_noise=0.0))
+        deviation.append(float(develop(wide, realism, OPTICS, None, 0.0, Draw.of(1, seed=3)).std()))
+    # Shot noise goes with the root of the light: four stops of it are two of noise. 12,288 draws know a deviation to 0.6 %.
+    np.testing.assert_allclose(np.array(deviation[:2]) / deviation[1:], 4.0, rtol=0.05)
 
 
 def test_every_camera_has_its_own_exposure_and_bad_pixels_do_not_count() -> None:

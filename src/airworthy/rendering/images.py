@@ -45,6 +45,7 @@ from airworthy.rendering.shading import (
 )
 from airworthy.rendering.splat_images import SplatView, splats_of
 from airworthy.rendering.still import StillOptions, still_images
+from airworthy.rendering.stray_light import with_stray_light
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 
@@ -475,6 +476,8 @@ def render(
     traced = {} if still is None else {"rgb": still_images(seen, table, watching, still)}
     if traced:
         colors.remove("rgb")
+    if "rgb" in colors:
+        with_stray_light(seen, options.texture_scale)
     over = ("rgb" in colors or splats) and any(scene.splats for scene in batch.scenes)
     found = _geometry(batch, table, cameras, list(dict.fromkeys(geometric)), options) if geometric else {}
     if splats and not over:

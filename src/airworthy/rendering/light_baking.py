@@ -22,6 +22,7 @@ from airworthy.geometry import RayTable
 from airworthy.rendering.baking import DEFAULT_BAKE, BakeSettings, solve
 from airworthy.rendering.glow_lamps import glow_lamps
 from airworthy.rendering.shading import Cameras, ShadingOptions, seen_by_colors, shade_channels
+from airworthy.scenes.actors import stationary
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import MAP_COLUMNS, PROBE_SIZE, BakedLight
@@ -256,14 +257,7 @@ def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True
     """
     # What moves would leave its shadow where it stood; haze comes between eye and surface, and is no part of what is baked;
     # what is wet sends on a little less, which is left out.
-    still = replace(
-        scene,
-        actors=(),
-        haze=Haze(),
-        rain=Rain(),
-        snow=Snow(),
-        lights=tuple(light for light in scene.lights if not getattr(light, "attached", "")),
-    )
+    still = replace(stationary(scene), haze=Haze(), rain=Rain(), snow=Snow())
     batch = seen_by_colors(SceneBatch(still, threads=threads))
     return solve(still, batch.geometry, RenderTracer(batch), settings, quiet)
 

@@ -312,6 +312,17 @@ def _fill(table: ActorTable, row: int, actor: Actor, who: str) -> None:
 # ---- A scene with its actors frozen at a time: for pictures, for export, and for skins --------------------------------------
 
 
+def stationary(scene: Scene) -> Scene:
+    """Return a scene without its actors and what rides on them: looks, splats, lights."""
+    return replace(
+        scene,
+        actors=(),
+        looks=tuple(item for item in scene.looks if not item.attached),
+        splats=tuple(item for item in scene.splats if not item.attached),
+        lights=tuple(light for light in scene.lights if not getattr(light, "attached", "")),
+    )
+
+
 def posed(scene: Scene, time: float = 0.0, skins: bool = True) -> Scene:
     """Return a scene without actors, in which their parts stand as instances where they are at a time.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayU32, NDArray
+from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayLike, ArrayU32, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.batch import SceneBatch
@@ -190,6 +190,8 @@ class Appearance:
         hazes, lights, rains, snows = ([getattr(one, name) for one in scenes] for name in ("haze", "lights", "rain", "snow"))
         self.skies = sky_rows([one.sky for one in scenes], hazes, lights, rains, snows)
         """(scene, SKY_COLUMNS), and behind them rows of tables of daylight and of haze, to which those point."""
+        self.strayed = False
+        """Whether `stray` has been asked for the scenes that need it (`rendering.stray_light`)."""
         self.has_clouds = bool((self.skies[: len(scenes), 11] > 0.0).any())
         """Some sky has clouds, which move, or ground that is wet or under snow."""
         self._shapes, self._scenes = shapes, list(batch.scenes)
@@ -228,6 +230,11 @@ class Appearance:
             self._light[scene] = light
             self._occlude(scene, light)
         self.baked = self._packed()
+        self.version += 1
+
+    def stray(self, scene: int, irradiance: ArrayLike) -> None:
+        """Light a scene under a sky by daylight from all sides alike, beside its sky (3,), where nothing is baked."""
+        self.skies[scene, :3] = irradiance
         self.version += 1
 
     def _packed(self) -> BakedArrays:

@@ -235,6 +235,7 @@ SKY_STEPS = 33
 SKY_COLUMNS = 12 + 3 * SKY_STEPS
 """Zenith, horizon, ground (radiance times intensity), 3 numbers, then irradiance by the normal's z.
 
+A sky by daylight has its colours in its table; what lamps send around at night stands in their place (`Appearance.stray`).
 The three: how many rows on the table of daylight begins, the haze, and the clouds and what is wet (0: there are none)."""
 HAZE = 0.06
 """The ground's colour is reached this far (sine) below the horizon."""

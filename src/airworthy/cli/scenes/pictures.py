@@ -291,7 +291,7 @@ def _metered_ev(linear: ArrayF32) -> float:
 
 
 # Ours: by day middle grey is middle grey; at dusk and night a picture that is to look like one is darker, by a tenth of the
-# stops that are missing. 22 stops under a sunny day nothing is bright enough to be shown.
+# stops that are missing. 22 stops under a sunny day, EV -7, is as far as a camera on a tripod goes: 30 s at f/2.8 and ISO 3200.
 _STOPS, _DAY_STOPS, _KEY = 22.0, 4.0, 0.1
 
 

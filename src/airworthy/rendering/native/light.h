@@ -76,7 +76,8 @@ struct Sky {
     return V3::select(d.z >= 0.0f, up, down);
   }
   static INLINE V3 irradiance(const float* sky, const V3& n) {
-    if (sky[9] > 0.0f) return Daylight::irradiance(table(sky), n);
+    // Of daylight the first three are stray light, from all sides alike.
+    if (sky[9] > 0.0f) return Daylight::irradiance(table(sky), n) + load(sky);
     const F x = W::clamp(n.z * 0.5f + 0.5f, 0.0f, 1.0f) * (float)(SKY_STEPS - 1);
     const F low = W::minimum(N::floor(x), N::c((float)(SKY_STEPS - 2)));
     const I at = W::to_int(low) * 3 + 12;

@@ -348,20 +348,20 @@ def develop(
         image = aberrated(image, settings.chromatic_aberration.shift, optics.center)
     if settings.bloom is not None:
         image = bloomed(image, settings.bloom, settings.lens_dirt)
-    factor = np.ones(len(image), np.float32)
+    factor, opening = np.ones(len(image), np.float32), 0.0
     if settings.auto_exposure is not None:
         before = np.full(len(image), np.nan) if stops is None else stops
         now = next_stops(before, metered(image, settings.auto_exposure.metering), interval, settings.auto_exposure)
         if stops is not None:
             stops[:] = now
-        factor = exposure_factors(now)
+        factor, opening = exposure_factors(now), settings.auto_exposure.opening
         image = exposed(image, factor)
     elif settings.exposure is not None:
         factor = exposure_factors(np.full(len(image), float(stops_of_ev(settings.exposure.ev))))
         image = exposed(image, factor)
     if settings.noise is not None:
-        # Less exposure is a shorter or smaller opening, more is amplification.
-        image = noisy(image, settings.noise, draw, np.maximum(factor, 1.0))
+        # Less exposure is a shorter or smaller opening, more is amplification where shutter and aperture are at their end.
+        image = noisy(image, settings.noise, draw, np.maximum(factor / np.float32(2.0**opening), 1.0))
     if settings.quantization is not None:
         image = quantized(image, settings.quantization)
     return to_8bit(image, curve=settings.curve) if settings.output == "srgb" else image

@@ -157,12 +157,39 @@ class AutoExposure:
     """"mean": all pixels alike. "center": the middle most. "highlights": so that little is brighter than white."""
     compensation: float = 0.0
     """Added to what the meter asks for [EV]; above 0 brighter."""
+    opening: float = 0.0
+    """Stops up that a longer shutter and a wider aperture give before light is amplified, and its noise with it [EV]."""
 
     def __post_init__(self) -> None:
         check_fields(self, "AutoExposure.")
-        _check(self, target=(1e-6, 1e6), time_constant=(0.0, 1e6), limit=(0.0, 32.0), compensation=(-16.0, 16.0))
+        bounds = {"target": (1e-6, 1e6), "time_constant": (0.0, 1e6), "limit": (0.0, 32.0), "compensation": (-16.0, 16.0)}
+        _check(self, **bounds, opening=(0.0, 32.0))
         if self.start is not None:
             _check(self, start=(-self.limit, self.limit))
+
+    @classmethod
+    def of_camera(cls, f_number: float, time: float, iso: float, base_iso: float = 100.0, **more: Any) -> AutoExposure:
+        """Return the automatic of a camera that brightens up to these settings, and no further: a dark night stays dark.
+
+        A camera that films at 30 Hz with f/2.8 and up to ISO 12,800 reaches EV 0.9: a lit street, not ground under stars.
+
+        Args:
+            f_number: Of the aperture, wide open.
+            time: Longest that the shutter is open [s]: a frame's period where it films.
+            iso: Highest sensitivity.
+            base_iso: Lowest; what lies above it is amplification.
+            more: The other fields.
+
+        Raises:
+            AirworthyError: A number is not above 0, or these settings are for more light than `LINEAR_EV`'s.
+        """
+        limit = LINEAR_EV - ev100(f_number, time, iso)
+        if not limit >= 0.0:
+            raise AirworthyError(
+                f"An automatic up to f/{f_number:g}, {time:g} s and ISO {iso:g} ends at EV {LINEAR_EV - limit:.1f}; expected at"
+                f" most {LINEAR_EV:g}, a sunny day. Give the longest shutter and the highest sensitivity."
+            )
+        return cls(limit=limit, opening=max(LINEAR_EV - ev100(f_number, time, min(base_iso, iso)), 0.0), **more)
 
 
 @dataclass(frozen=True)
