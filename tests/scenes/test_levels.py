@@ -9,7 +9,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Mesh
 from airworthy.scenes import Instance, Scene
 from airworthy.scenes.extent import scene_box, triangle_count
-from airworthy.scenes.formats.simplify import coarser, mesh_bytes
+from airworthy.scenes.formats.meshes.simplify import coarser, mesh_bytes
 
 
 def bump(n: int = 40) -> Mesh:

@@ -189,7 +189,7 @@ def _placement(items: Sequence[Instance], names: Sequence[str]) -> Placement:
 
 def _surface_points(scene: Scene, items: Sequence[Instance]) -> Array:
     """Points (n, 3) spread evenly over the surfaces of instances, of those triangles whose middles lie within the bounds."""
-    from airworthy.scenes.formats.solids import tessellate
+    from airworthy.scenes.formats.meshes.solids import tessellate
 
     meshes = {name: tessellate(scene.shapes[name]) for name in {item.shape for item in items}}
     low, high = np.asarray(scene.bounds.lower), np.asarray(scene.bounds.upper)

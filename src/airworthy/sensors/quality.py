@@ -13,7 +13,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.rendering.shading import ShadingOptions
 from airworthy.scenes.appearance import Appearance
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.formats.simplify import coarser
+from airworthy.scenes.formats.meshes.simplify import coarser
 from airworthy.scenes.record import Scene
 
 __all__ = ["LEVELS", "LEVEL_SHARES", "PROFILES", "Profile", "memory", "memory_table", "profile", "profile_names", "scene_at"]

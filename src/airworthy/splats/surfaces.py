@@ -13,7 +13,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import occluded
 from airworthy.geometry.distance import clearance
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.formats.solids import tessellate
+from airworthy.scenes.formats.meshes.solids import tessellate
 from airworthy.scenes.record import Region, Scene
 
 __all__ = ["Patches", "evenly", "exposure_of", "patches_of", "sequence", "spread_points", "viewpoints", "witnessed"]

@@ -21,7 +21,7 @@ from airworthy.geometry.distance import clearance
 from airworthy.geometry.occupancy import voxelize
 from airworthy.scenes import SceneBatch, scene, scene_digest
 from airworthy.scenes.formats import export_scene, read_model, read_points, write_pcd
-from airworthy.scenes.formats.sampling import sample_points
+from airworthy.scenes.formats.meshes.sampling import sample_points
 from airworthy.scenes.generators import SCENARIOS
 from airworthy.scenes.generators.flyingtrust import layout_of
 from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, straight_is_free

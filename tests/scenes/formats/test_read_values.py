@@ -15,9 +15,10 @@ from tests.fixtures.damage import outcomes
 from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Sphere
-from airworthy.scenes.formats import EXPORTS, export_scene, read_model, read_points, sample_points, solids, weld
+from airworthy.scenes.formats import EXPORTS, export_scene, read_model, read_points, sample_points, weld
+from airworthy.scenes.formats.meshes import solids
+from airworthy.scenes.formats.meshes.simplify import coarser, levels_of_detail, simplified
 from airworthy.scenes.formats.model import FileLimits, Points
-from airworthy.scenes.formats.simplify import coarser, levels_of_detail, simplified
 from airworthy.scenes.formats.write_plain import write_pcd, write_points_ply
 from airworthy.scenes.generators.halls.builder import turned_profile, unwrapped_box
 from airworthy.scenes.record import Actor, Instance, Material, PointLight, Pose, Scene, SpotLight, Sun, Texture

@@ -12,8 +12,8 @@ from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.occupancy import voxelize
 from airworthy.scenes.formats import read_model
 from airworthy.scenes.formats.export import export_scene
+from airworthy.scenes.formats.meshes.sampling import note_lines, parse_note, sample_points
 from airworthy.scenes.formats.model import CloudNote
-from airworthy.scenes.formats.sampling import note_lines, parse_note, sample_points
 from airworthy.scenes.generators import GENERATORS
 from airworthy.scenes.generators.flyingtrust import layout_of
 from airworthy.scenes.record import Scene

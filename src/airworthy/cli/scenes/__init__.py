@@ -29,7 +29,7 @@ from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
 from airworthy.scenes.formats import EXPORTS, export_losses, export_scene, sample_points, write_pcd, write_points_ply
 from airworthy.scenes.formats.export import check_ending
-from airworthy.scenes.formats.sampling import SPACING
+from airworthy.scenes.formats.meshes.sampling import SPACING
 from airworthy.scenes.vegetation.kinds import Season, tree_kind, tree_kinds
 
 EXPORT_RULES = (

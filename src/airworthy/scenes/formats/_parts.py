@@ -15,8 +15,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.extent import seen_from_near
 from airworthy.scenes.formats._source import ModelSource, clean_name
+from airworthy.scenes.formats.meshes.solids import tessellate
 from airworthy.scenes.formats.model import Model
-from airworthy.scenes.formats.solids import tessellate
 from airworthy.scenes.record import Actor, Instance, Light, Material, PointLight, Scene, SpotLight
 
 # ---- What the writers write: a mesh, a model or a scene, as instances or as parts in world coordinates ----------------------

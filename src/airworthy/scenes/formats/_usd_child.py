@@ -20,6 +20,7 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import UNPRINTABLE, shown
 from airworthy.scenes.formats._source import ModelSource, clean_name
+from airworthy.scenes.formats.meshes.polygons import cut_concave, fans
 from airworthy.scenes.formats.model import FileLimits
 
 ANSWER, ARRAYS = "answer.json", "arrays.npz"
@@ -192,7 +193,7 @@ class _Stage:
         return row | {"kind": kind, "sizes": sizes, "axis": axis, "color": color}
 
     def mesh(self, mesh: Any, prim: Any, number: int) -> dict[str, Any]:
-        """Fans of triangles; colours per face or corner cost a vertex per corner."""
+        """Triangles of polygons; colours per face or corner cost a vertex per corner."""
         points, counts, corners = (
             mesh.GetPointsAttr().Get(self.time) or [],
             mesh.GetFaceVertexCountsAttr().Get(self.time) or [],
@@ -220,10 +221,9 @@ class _Stage:
         elif color is not None:
             tint = color
         step = np.maximum(count - 2, 0)
-        face = np.repeat(np.arange(len(count)), step)
-        nth = np.arange(len(face)) - np.repeat(np.cumsum(step) - step, step)
-        first = (np.cumsum(count) - count)[face]
-        faces = np.stack([corner[first], corner[first + nth + 1], corner[first + nth + 2]], 1)
+        face, cut = np.repeat(np.arange(len(count)), step), fans(count)
+        cut_concave(self.source, cut, count, vertices, corner.astype(np.int32))
+        faces = corner[cut]
         if str(mesh.GetOrientationAttr().Get() or "") == "leftHanded":
             faces = faces[:, ::-1]
         self.arrays[f"points_{number}"] = vertices

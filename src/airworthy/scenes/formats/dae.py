@@ -16,6 +16,7 @@ from airworthy.scenes.formats._images import TextureImages, srgb_to_linear
 from airworthy.scenes.formats._parts import RawMesh, clean, finish
 from airworthy.scenes.formats._source import ModelSource, clean_name, unique_name
 from airworthy.scenes.formats.gltf.reader import transformed
+from airworthy.scenes.formats.meshes.polygons import cut_concave, fans
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
 from airworthy.scenes.formats.worlds import children, find, floats, parse_xml, whole
 from airworthy.scenes.record import Instance, Material
@@ -204,13 +205,9 @@ class _Reader:
         if "POSITION" not in tables or tables["POSITION"].shape[1] < 3:
             self.source.warn("meshes without positions left out")
             return None
-        starts = np.cumsum(counts) - counts
-        fans = np.repeat(np.arange(len(counts)), np.maximum(counts - 2, 0))
-        step = np.arange(len(fans)) - np.repeat(
-            np.cumsum(np.maximum(counts - 2, 0)) - np.maximum(counts - 2, 0), np.maximum(counts - 2, 0)
-        )
-        faces = np.stack([starts[fans], starts[fans] + step + 1, starts[fans] + step + 2], 1).astype(np.int32)
-        raw = RawMesh(np.ascontiguousarray(tables["POSITION"][:, :3]), faces.reshape(-1, 3))
+        vertices, faces = np.ascontiguousarray(tables["POSITION"][:, :3]), fans(counts)
+        cut_concave(self.source, faces, counts, vertices, np.arange(len(vertices), dtype=np.int32))
+        raw = RawMesh(vertices, faces)
         if "NORMAL" in tables and tables["NORMAL"].shape[1] == 3:
             raw.normals = np.clip(tables["NORMAL"], -1e6, 1e6)  # a file may hold what float32 does not
         if "TEXCOORD" in tables and tables["TEXCOORD"].shape[1] >= 2:

@@ -17,9 +17,9 @@ from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from airworthy.scenes.formats._parts import MeshPart, Writable, as_model, label, material_of, parts, shape_of
 from airworthy.scenes.formats._source import unique_name
 from airworthy.scenes.formats.gltf.writer import write_glb
+from airworthy.scenes.formats.meshes.sampling import sample_points
 from airworthy.scenes.formats.model import Model
 from airworthy.scenes.formats.obj.writer import write_obj
-from airworthy.scenes.formats.sampling import sample_points
 from airworthy.scenes.formats.write_plain import write_pcd, write_ply, write_points_ply, write_stl
 from airworthy.scenes.record import Instance, Light, PointLight, Scene, Sun
 from airworthy.scenes.sky.tables import as_gradient

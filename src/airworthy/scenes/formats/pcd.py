@@ -13,9 +13,9 @@ from airworthy.core.arrays import ArrayAny, ArrayU8
 from airworthy.core.files import shown
 from airworthy.scenes.formats._source import ModelSource
 from airworthy.scenes.formats._text import blocks, floats
+from airworthy.scenes.formats.meshes.sampling import parse_note
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Points
 from airworthy.scenes.formats.ply import finish_points
-from airworthy.scenes.formats.sampling import parse_note
 
 # ---- LZF, the compression of PCD files --------------------------------------------------------------------------------------
 

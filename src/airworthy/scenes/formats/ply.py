@@ -16,8 +16,9 @@ from airworthy.scenes.formats import _parts
 from airworthy.scenes.formats._images import srgb_to_linear
 from airworthy.scenes.formats._source import ModelSource, clean_name
 from airworthy.scenes.formats._text import floats
+from airworthy.scenes.formats.meshes.polygons import cut_concave, fans
+from airworthy.scenes.formats.meshes.sampling import parse_note
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model, Points
-from airworthy.scenes.formats.sampling import parse_note
 from airworthy.scenes.record import Instance
 
 # ---- The header of a PLY file -----------------------------------------------------------------------------------------------
@@ -413,7 +414,7 @@ def read_ply(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     if not lists:
         source.refuse("it has no faces: a mesh is expected here, and points are read by read_points")
     vertices = _positions(source, vertex)
-    faces = _triangles(source, *lists, len(vertices))
+    faces = _triangles(source, *lists, vertices)
     raw = _parts.RawMesh(vertices, faces, _together(vertex, ("nx", "ny", "nz")))
     source.take(40 * len(vertices), "its vertices")
     for names in _UV:
@@ -494,31 +495,29 @@ def _positions(source: ModelSource, vertex: Table, wide: bool = False) -> Coordi
     return positions
 
 
-def _triangles(source: ModelSource, values: ArrayAny, counts: ArrayInt, vertex_count: int) -> NDArray[np.int32]:
-    """Fans of polygons, in the order of the file."""
+def _triangles(source: ModelSource, values: ArrayAny, counts: ArrayInt, vertices: ArrayF32) -> NDArray[np.int32]:
+    """Triangles of polygons, in the order of the file."""
     # Before they are cast: a float or an unsigned number may turn into a valid index.
-    if len(values) and not ((values >= 0) & (values < vertex_count)).all():
-        source.refuse(f"a face uses a vertex that does not exist; there are {vertex_count:,}")
+    if len(values) and not ((values >= 0) & (values < len(vertices))).all():
+        source.refuse(f"a face uses a vertex that does not exist; there are {len(vertices):,}")
     if (counts < 3).any():
         source.warn("faces of fewer than three corners dropped", int((counts < 3).sum()))
     source.take(16 * len(counts), "its faces")
-    pieces = np.maximum(counts - 2, 0)
-    total = int(pieces.sum())
+    total = int(np.maximum(counts - 2, 0).sum())
     source.at_most(total, source.limits.faces, "triangles")
     if len(counts) and (counts == 3).all():
         source.take(12 * total, "its faces")
         return values.astype(np.int32).reshape(-1, 3)
-    source.take(12 * total + 8 * len(counts), "its faces")
-    faces = np.empty((total, 3), np.int32)
+    source.take(12 * total + 36 * len(counts) + 4 * len(values), "its faces")
+    corners, faces = values.astype(np.int32), np.empty((total, 3), np.int32)
     corner, done = 0, 0
     for start in range(0, len(counts), _FANS):
-        count, piece = counts[start : start + _FANS], pieces[start : start + _BLOCK]
-        first = np.repeat(corner + np.cumsum(count) - count, piece)
-        step = np.arange(len(first)) - np.repeat(np.cumsum(piece) - piece, piece)
-        fans = (first, first + step + 1, first + step + 2)
-        for column, index in enumerate(fans):
-            faces[done : done + len(first), column] = values[index]
-        corner, done = corner + int(count.sum()), done + len(first)
+        some = fans(counts[start : start + _FANS])
+        faces[done : done + len(some)] = some + corner
+        corner, done = corner + int(counts[start : start + _FANS].sum()), done + len(some)
+    cut_concave(source, faces, counts, vertices, corners)
+    for start in range(0, total, _FANS):
+        faces[start : start + _FANS] = corners[faces[start : start + _FANS]]
     return faces
 
 

@@ -22,8 +22,8 @@ from airworthy.scenes.formats._parts import RawMesh, clean, finish
 from airworthy.scenes.formats._source import ModelSource, unique_name
 from airworthy.scenes.formats._usd_child import ANSWER, ARRAYS
 from airworthy.scenes.formats.gltf.reader import transformed
+from airworthy.scenes.formats.meshes.solids import tessellate
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
-from airworthy.scenes.formats.solids import tessellate
 from airworthy.scenes.record import Instance, Material
 
 _MEMORY = 4 << 30
@@ -39,7 +39,7 @@ _AXES = {"X": ((0, 0, 1), (0, 1, 0), (-1, 0, 0)), "Y": ((1, 0, 0), (0, 0, 1), (0
 def read_usd(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     """Return the model of a USD stage at its earliest time, z up and in metres as its metadata say.
 
-    Faces are split into fans; what is invisible, guide or proxy is left out. Colours are those of UsdPreviewSurface, else
+    Faces are cut into triangles; what is invisible, guide or proxy is left out. Colours are those of UsdPreviewSurface, else
     `displayColor`; textures are left out. Prototypes and point instancers are read, and what is moved, turned and scaled evenly
     shares its shape. A process of its own reads the file, since a hostile one may bring the library down.
 

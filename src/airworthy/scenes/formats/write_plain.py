@@ -14,8 +14,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_bytes
 from airworthy.scenes.formats._images import linear_to_srgb
 from airworthy.scenes.formats._parts import MeshPart, Writable, as_model, material_of, parts
+from airworthy.scenes.formats.meshes.sampling import note_lines
 from airworthy.scenes.formats.model import Model, Points
-from airworthy.scenes.formats.sampling import note_lines
 from airworthy.scenes.point_clouds import FAR
 
 # ---- Textures as PNG files --------------------------------------------------------------------------------------------------

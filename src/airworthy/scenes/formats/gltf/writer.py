@@ -19,8 +19,8 @@ from airworthy.scenes.formats._parts import Writable, as_model, faces_by_materia
 from airworthy.scenes.formats.gltf.glass import glass_json
 from airworthy.scenes.formats.gltf.materials import OWN_EXTRAS
 from airworthy.scenes.formats.gltf.reader import LUX
+from airworthy.scenes.formats.meshes.solids import tessellate
 from airworthy.scenes.formats.model import Model
-from airworthy.scenes.formats.solids import tessellate
 from airworthy.scenes.formats.write_plain import png
 from airworthy.scenes.record import Instance, Light, Material, PointLight, SpotLight, Sun
 

@@ -11,9 +11,9 @@ from airworthy.scenes.formats import _parts
 from airworthy.scenes.formats._images import TextureImages, srgb_to_linear
 from airworthy.scenes.formats._source import ModelSource, clean_name
 from airworthy.scenes.formats._text import BOM, Lines, blocks, columns, integers, token_starts, tokens_per_line
+from airworthy.scenes.formats.meshes.polygons import cut_concave, fans
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
 from airworthy.scenes.formats.obj.materials import read_libraries
-from airworthy.scenes.formats.obj.polygons import cut_concave
 from airworthy.scenes.record import Instance, Material
 
 Corners = NDArray[np.int32]
@@ -155,9 +155,7 @@ class _Reader:
         self.source.at_most(self._triangle_count, self.source.limits.faces, "triangles")
         self.source.take(28 * total + 4 * len(counts), "its faces")
         self._sizes.append(counts.astype(np.int32))
-        first = np.repeat(np.cumsum(counts) - counts, pieces) + self._corner_count
-        step = np.arange(total) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-        self._triangles.append(np.stack([first, first + step + 1, first + step + 2], 1).astype(np.int32))
+        self._triangles.append(fans(counts) + np.int32(self._corner_count))
         self._face_lines.append(np.repeat(np.arange(len(counts)) + self._face_count, pieces).astype(np.int32))
         self._face_count += len(counts)
         self._corner_count += int(counts.sum())
@@ -170,11 +168,11 @@ class _Reader:
         for key, index in corners.items():
             if len(index) and index.max() >= self._counts[key]:
                 self.source.refuse(f"a face uses {key} {index.max() + 1} of {self._counts[key]}")
-        points, fans = np.concatenate(self._vertices), _joined(self._triangles)
+        points, cut = np.concatenate(self._vertices), _joined(self._triangles)
         self._vertices.clear()
-        cut_concave(self.source, fans, _joined(self._sizes), points, corners["v"])
+        cut_concave(self.source, cut, _joined(self._sizes), points, corners["v"])
         take, vertex_of_corner = _combine(self.source, corners, self._counts)
-        triangles = vertex_of_corner.astype(np.int32)[fans]
+        triangles = vertex_of_corner.astype(np.int32)[cut]
         raw = _parts.RawMesh(points[take["v"]], triangles)
         raw.normals = _gather(self._normals, take["vn"], 3)
         raw.uv = _gather(self._uv, take["vt"], 2)

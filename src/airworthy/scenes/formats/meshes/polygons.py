@@ -7,7 +7,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayInt, NDArray
 from airworthy.scenes.formats._source import ModelSource
 
-__all__ = ["EAR_CORNERS", "cut_concave"]
+__all__ = ["EAR_CORNERS", "cut_concave", "fans"]
 
 EAR_CORNERS = 512
 """Most corners of a polygon that is cut by ears: the work grows with their square."""
@@ -22,8 +22,20 @@ _RETRIES = 4
 """Times that all corners of a polygon are looked at anew where none is an ear, as where its sides cross."""
 
 
+def fans(counts: ArrayInt) -> NDArray[np.int32]:
+    """Return triangles (T, 3) of polygons, numbers of corners: each polygon's from its first corner, in order.
+
+    Args:
+        counts: (P,) corners of each polygon; fewer than three make no triangle.
+    """
+    pieces = np.maximum(counts - 2, 0)
+    first = np.repeat(np.cumsum(counts) - counts, pieces)
+    step = np.arange(len(first)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    return np.stack([first, first + step + 1, first + step + 2], 1).astype(np.int32)
+
+
 def cut_concave(
-    source: ModelSource, triangles: NDArray[np.int32], counts: NDArray[np.int32], points: NDArray, corners: NDArray[np.int32]
+    source: ModelSource, triangles: NDArray[np.int32], counts: ArrayInt, points: NDArray, corners: NDArray[np.int32]
 ) -> None:
     """Replace fans that cover what lies outside their polygons, in place; each polygon keeps its number of triangles.
 

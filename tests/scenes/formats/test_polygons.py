@@ -1,7 +1,8 @@
-"""Polygons of OBJ files become triangles that cover them and nothing else, whichever corner they begin at."""
+"""Polygons of files become triangles that cover them and nothing else, whichever corner they begin at."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from airworthy.core.arrays import Array
 from airworthy.geometry import Mesh
 from airworthy.scenes.formats import read_model
-from airworthy.scenes.formats.obj import polygons
+from airworthy.scenes.formats.meshes import polygons
 
 ELL = [(2, 0), (2, 1), (0, 1), (0, -1), (1, -1), (1, 0)]
 ARROW = [(0, 0), (2, -1), (1, 0), (2, 1)]
@@ -95,3 +96,66 @@ def test_sides_that_cross_and_polygons_that_are_too_large_are_filled_and_told(
     monkeypatch.setattr(polygons, "_WORK", 80)
     ells = [np.c_[np.array(ELL, float), np.full(6, float(z))] for z in range(4)]
     assert areas(write(tmp_path / "a.obj", *ells))[1:] == (16, (f"concave polygons after the first 2 {told} (2)",))
+
+
+# ---- Other formats ----------------------------------------------------------------------------------------------------------
+
+
+def ply_text(corners: Array, sizes: list[int]) -> str:
+    ends = np.cumsum(sizes)
+    faces = [" ".join(map(str, (size, *range(end - size, end)))) for size, end in zip(sizes, ends, strict=True)]
+    head = [
+        "ply", "format ascii 1.0", f"element vertex {len(corners)}", *(f"property float {axis}" for axis in "xyz"),
+        f"element face {len(sizes)}", "property list uchar int vertex_indices", "end_header",
+    ]  # fmt: skip
+    return "\n".join([*head, *(" ".join(map(repr, row)) for row in corners.tolist()), *faces]) + "\n"
+
+
+def dae_text(corners: Array, sizes: list[int]) -> str:
+    values, index = " ".join(map(repr, corners.reshape(-1).tolist())), " ".join(map(str, range(len(corners))))
+    return f"""<COLLADA version="1.4.1"><asset><up_axis>Z_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh>
+<source id="p"><float_array id="f" count="{corners.size}">{values}</float_array><technique_common>
+<accessor source="#f" count="{len(corners)}" stride="3"/></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<polylist count="{len(sizes)}"><input semantic="VERTEX" source="#v" offset="0"/><vcount>{" ".join(map(str, sizes))}</vcount>
+<p>{index}</p></polylist></mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node><instance_geometry url="#g"/></node></visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+def usd_text(corners: Array, sizes: list[int]) -> str:
+    points = ", ".join(str(tuple(row)) for row in corners.tolist())
+    return f"""#usda 1.0
+(
+    upAxis = "Z"
+    metersPerUnit = 1
+)
+def Mesh "m"
+{{
+    int[] faceVertexCounts = {sizes}
+    int[] faceVertexIndices = {list(range(len(corners)))}
+    point3f[] points = [{points}]
+    uniform token subdivisionScheme = "none"
+}}
+"""
+
+
+@pytest.mark.parametrize(("suffix", "text"), [(".ply", ply_text), (".dae", dae_text), (".usda", usd_text)])
+def test_every_format_cuts_concave_polygons(suffix: str, text: Callable[[Array, list[int]], str], tmp_path: Path) -> None:
+    """An L from each of its corners, a square and an arrow side by side: as large as they are, all on one side."""
+    if suffix == ".usda":
+        pytest.importorskip("pxr")
+    square = [(0, 0), (1, 0), (1, 1), (0, 1)]
+    rings = [np.roll(np.array(ELL, float), first, axis=0) for first in range(len(ELL))]
+    rings += [np.array(square, float), np.array(ARROW, float)]
+    flat = np.concatenate([ring + np.array([5.0 * k, 0.0]) for k, ring in enumerate(rings)])
+    path = tmp_path / f"a{suffix}"
+    path.write_text(text((flat @ SLANT.T).round(6), [len(ring) for ring in rings]))
+    cross, count, told = areas(path)
+    normal = np.cross(SLANT[:, 0], SLANT[:, 1])
+    assert count == 4 * len(ELL) + 2 + 2
+    # Coordinates of six digits, up to 40 m: sums of areas to 1e-4.
+    np.testing.assert_allclose(cross @ normal, np.linalg.norm(cross, axis=1), atol=1e-4)
+    assert np.linalg.norm(cross, axis=1).sum() == pytest.approx(3.0 * len(ELL) + 1.0 + 1.0, abs=1e-3)
+    assert not told
