@@ -264,6 +264,30 @@ def test_glass_and_water_let_through_what_is_behind() -> None:
     assert api.opacities == [pytest.approx(0.35), None]
 
 
+@pytest.mark.parametrize("count", [1, 40])
+def test_glass_with_a_texture_or_beside_other_materials_is_as_clear_as_glass_without(count: int) -> None:
+    """In a file of things in few places, and in one whose thing stands in many."""
+    squares = {"squares": Texture(np.full((2, 2, 3), 200, np.uint8))}
+    kinds = {
+        "drawn": Material((0.8, 0.9, 0.7, 1.0), base_color_map="squares", texture_size=1.0, transmission=0.9),
+        "wall": Material(base_color_map="squares", texture_size=1.0),
+    }
+    things = tuple(Instance("slab", (0.0, float(k), 0.0), materials=("drawn",)) for k in range(count))
+    wall = Instance("slab", (9.0, 0.0, 0.0), materials=("wall",))
+    place = Scene("place", {"slab": Box((1.0, 0.1, 1.0))}, kinds, squares, instances=(*things, wall))
+    api = Sent()
+    SceneNodes(api, place, place, ActorPoses(place))
+    made = {}
+    for data in api.files:
+        found = json.loads(data[20 : 20 + struct.unpack("<I", data[12:16])[0]])
+        made |= {material["name"]: material for material in found["materials"]}
+        assert "KHR_materials_transmission" not in found.get("extensionsUsed", [])
+    assert made["drawn"]["alphaMode"] == "BLEND"
+    np.testing.assert_allclose(made["drawn"]["pbrMetallicRoughness"]["baseColorFactor"], [0.8, 0.9, 0.7, 0.35])
+    assert "alphaMode" not in made["wall"]
+    assert made["wall"]["pbrMetallicRoughness"]["baseColorFactor"][3] == 1.0
+
+
 class Sent(Recorder):
     """Keeps the files that it is sent, and how opaque meshes are."""
 

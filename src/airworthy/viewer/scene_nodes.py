@@ -250,7 +250,7 @@ class SceneNodes:
         }
         only = replace(self._scene, shapes=shapes, instances=tuple(stood), **bare)
         with tempfile.TemporaryDirectory() as folder:
-            return write_glb(Path(folder) / "part.glb", only).read_bytes()
+            return write_glb(Path(folder) / "part.glb", only, _GLASS_OPACITY).read_bytes()
 
 
 def _groups(scene: Scene, lowered: Scene, poses: ActorPoses) -> list[_Group]:

@@ -30,21 +30,27 @@ _TYPES = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4"}
 Json = dict[str, Any]
 
 
-def write_glb(path: str | Path, thing: Writable) -> Path:
+def write_glb(path: str | Path, thing: Writable, glass_opacity: float | None = None) -> Path:
     """Write a mesh, model or scene as one .glb file; z up is turned to y up. The same input gives the same bytes.
 
     A shape that many instances use is stored once; solids become triangles. What glTF has no place for (height and detail maps,
     semantic class) stands in `extras`, where our reader finds it. Skeletons are left out: meshes stand in their rest pose.
 
+    Args:
+        path: Of the file.
+        thing: What is written.
+        glass_opacity: Write glass and water as blended with what is behind, so opaque, for programs that know no transmission;
+            None: as what they are.
+
     Raises:
         AirworthyError: An instance names a missing shape, the file would pass 4 GB, or cannot be written.
     """
-    return write_bytes(path, _Writer(as_model(thing)).file())
+    return write_bytes(path, _Writer(as_model(thing), glass_opacity).file())
 
 
 class _Writer:
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, model: Model, glass_opacity: float | None = None) -> None:
+        self._model, self._glass_opacity = model, glass_opacity
         self._binary: list[bytes] = []
         self._length = 0
         self._json: dict[str, list[Json]] = {key: [] for key in ("accessors", "bufferViews", "meshes", "nodes")}
@@ -182,7 +188,11 @@ class _Writer:
         if brightest > 1:
             entry["extensions"] = {"KHR_materials_emissive_strength": {"emissiveStrength": float(brightest)}}
             self._extensions.add("KHR_materials_emissive_strength")
-        if glass := glass_json(material):
+        glass = glass_json(material)
+        if glass and self._glass_opacity is not None:
+            surface["baseColorFactor"][3] = self._glass_opacity
+            entry["alphaMode"] = "BLEND"
+        elif glass:
             entry["extensions"] = entry.get("extensions", {}) | glass
             self._extensions |= set(glass)
         if material.alpha_cutoff > 0:
