@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from airworthy.geometry import Box, RayTable, Shape
-from airworthy.rendering import quality_options
+from airworthy.geometry import Box, RayTable, Shape, Sphere
+from airworthy.rendering import quality_options, render
 from airworthy.rendering.gloss import GLOSS_COLUMNS, GLOSS_REACH, spread_gloss, spread_gloss_by_numpy
 from airworthy.rendering.shading import ShadingOptions, shade
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.record import Haze, Instance, Material, Scene, Sky
-from airworthy.scenes.viewpoints import look_at
+from airworthy.scenes.record import Haze, Instance, Material, PointLight, Scene, Sky, Texture
+from airworthy.scenes.viewpoints import Viewpoint, look_at
 
 BLACK = Sky((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 SPREAD = ShadingOptions(gloss_rays=1, samples=2, contrast=1.0)
@@ -31,7 +31,7 @@ def random_rows(seed: int, shape: tuple[int, int, int]) -> np.ndarray:
     even = np.zeros(shape, bool)
     even[:, ::2, ::2] = True
     sent = even & (rows[..., 8] > 0.0) & (rng.random(shape) < 0.7)
-    rows[sent, :3] = rng.uniform(0.0, 4.0, (int(sent.sum()), 3))
+    rows[sent, :3] = rng.uniform(0.0, 4.0, (int(sent.sum()), 3)) * rng.choice([1.0, 100.0], (int(sent.sum()), 1), p=[0.9, 0.1])
     rows[..., 9] = sent
     rows[rows[..., 8] == 0.0, 3:6] = 0.0
     return rows
@@ -143,3 +143,60 @@ def test_standard_images_know_the_mirror_in_samples_beside_the_middle() -> None:
     found = shade(batch, table, *pose, [0], standard)[0]
     whole = shade(batch, table, *pose, [0], replace(standard, contrast=0.0, samples=8, gloss_rays=16, texture_bias=0.0))[0]
     assert found.mean() == pytest.approx(whole.mean(), rel=0.03)
+
+
+# ---- Grain of one ray in a mirror -------------------------------------------------------------------------------------------
+
+
+def specks(roughness: float) -> tuple[float, float]:
+    """Return the shares of pixels of a metal plate that stand out of all their neighbours, and that are twice as bright as it.
+
+    It stands upright before a floor of squares and a ball of metal, in which a lamp has its highlight.
+    """
+    pixels = np.full((2, 2, 3), 40, np.uint8)
+    pixels[0, 0] = pixels[1, 1] = 220
+    kinds = {
+        "floor": Material(base_color_map="squares", texture_size=2.0, roughness=1.0),
+        "plate": Material((0.9, 0.9, 0.9, 1.0), metallic=1.0, roughness=roughness),
+        "ball": Material((0.9, 0.9, 0.9, 1.0), metallic=1.0, roughness=0.15),
+    }
+    place = Scene(
+        "plate",
+        {"floor": Box((6.0, 6.0, 0.1)), "plate": Box((0.02, 0.6, 0.6)), "ball": Sphere(0.4)},
+        kinds,
+        {"squares": Texture(pixels)},
+        instances=(
+            Instance("floor", (0.0, 0.0, -0.1), materials=("floor",)),
+            Instance("plate", (1.5, 0.0, 0.7), materials=("plate",)),
+            Instance("ball", (0.0, 0.7, 0.4), materials=("ball",)),
+        ),
+        lights=(PointLight((-1.0, 0.5, 3.0), intensity=12.0, radius=0.1, range=50.0),),
+    )
+    batch = SceneBatch(place)
+    eye = np.array([-1.5, 0.0, 1.2])
+    camera = Viewpoint(eye, look_at(eye, (1.5, 0.0, 0.7)), 0.5)
+    table, pose = RayTable(*camera.rays(96, 96)), (eye[None], camera.attitude[None])
+    seen = {}
+    for name in ("standard", "high"):
+        found = render(batch, table, *pose, channels=("rgb", "instance"), options=quality_options(name))
+        seen[name] = np.sqrt(found["rgb"][0].mean(-1))
+    inside = found["instance"][0] == 1
+    inside = inside[1:-1, 1:-1] & inside[:-2, 1:-1] & inside[2:, 1:-1] & inside[1:-1, :-2] & inside[1:-1, 2:]
+    image = seen["standard"]
+    around = np.stack([image[1 + y : 95 + y, 1 + x : 95 + x] for y in (-1, 0, 1) for x in (-1, 0, 1) if (x, y) != (0, 0)])
+    middle = image[1:-1, 1:-1]
+    apart = np.maximum(middle - around.max(0), around.min(0) - middle) > 0.05
+    bright = (image[1:-1, 1:-1] > 2.0 * np.median(middle[inside])) & inside
+    levels = [one[1:-1, 1:-1][inside].mean() for one in seen.values()]
+    assert levels[0] == pytest.approx(levels[1], rel=0.02)
+    return float(apart[inside].mean()), float(bright.sum() / inside.sum())
+
+
+def test_one_ray_shows_the_image_in_a_smooth_mirror_without_grain() -> None:
+    """By its mean facet; by a facet by chance 84 of 10,000 pixels stood out of all around them."""
+    assert specks(0.1)[0] < 1e-3
+
+
+def test_a_highlight_that_a_rough_mirror_meets_by_chance_is_no_speck() -> None:
+    """90 of 10,000 pixels were spots twice as bright as the plate."""
+    assert specks(0.2)[1] < 1e-3

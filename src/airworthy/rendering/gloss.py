@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayF32
+from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.native_kernel import native_kernel, quiet_warp
 from airworthy.geometry.query_arguments import Repeated
 
@@ -28,7 +28,11 @@ GLOSS_SHARP = 0.15
 """Roughness below which mirrors show images: light is spread to the next pixels alone."""
 GLOSS_REACH = 4
 """Pixels each way over which light in rougher mirrors is spread; ours, see `docs/concepts/rendering.md`."""
-GLOSS_NUMBERS = {"GLOSS_SHARP": GLOSS_SHARP, "GLOSS_REACH": float(GLOSS_REACH)}
+SPECK = 4.0
+"""Times the mean of the others that one ray of a rough mirror may bring: more is a lamp that it has met by chance. Ours."""
+MIRRORED_WIDTH = 8.0
+"""Of a highlight in a mirror, over the angle by which a ray of it spreads, a quarter of its own width: twice that. Ours."""
+GLOSS_NUMBERS = {"GLOSS_SHARP": GLOSS_SHARP, "GLOSS_REACH": float(GLOSS_REACH), "MIRRORED_WIDTH": MIRRORED_WIDTH}
 
 _BODY = """
 const int y = task % height;
@@ -44,6 +48,8 @@ for (int x = 0; x < width; ++x) {
   if (reach == 0) continue;
   // Of the same surface, and of any, where none of it is near.
   float sum[2][3] = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}}, weights[2] = {0.0f, 0.0f};
+  const float* brightest[2] = {nullptr, nullptr};
+  float most[2] = {0.0f, 0.0f}, share[2] = {0.0f, 0.0f};
   const int top = y - reach < 0 ? 0 : (y - reach + 1) / 2 * 2, bottom = y + reach < height ? y + reach : height - 1;
   const int left = x - reach < 0 ? 0 : (x - reach + 1) / 2 * 2, right = x + reach < width ? x + reach : width - 1;
   for (int v = top; v <= bottom; v += 2) {
@@ -52,12 +58,32 @@ for (int x = 0; x < width; ++x) {
       if (other[9] == 0.0f) continue;
       const float weight = (float)((reach + 1 - (u > x ? u - x : x - u)) * (reach + 1 - (v > y ? v - y : y - v)));
       const int kind = other[6] == row[6] && other[7] == row[7] ? 0 : 1;
-      for (int i = 0; i < 3; ++i) sum[kind][i] += weight * other[i];
       weights[kind] += weight;
+      // The brightest is kept apart, so that what the others bring is known to the last digit.
+      const float bright = other[0] + other[1] + other[2];
+      const bool first = bright > most[kind];
+      const float* added = first ? brightest[kind] : other;
+      const float part = first ? share[kind] : weight;
+      if (added)
+        for (int i = 0; i < 3; ++i) sum[kind][i] += part * added[i];
+      if (first) {
+        most[kind] = bright;
+        share[kind] = weight;
+        brightest[kind] = other;
+      }
     }
   }
   const int kind = weights[0] > 0.0f ? 0 : 1;
   if (weights[kind] == 0.0f) continue;
+  if (brightest[kind]) {
+    const float others = weights[kind] - share[kind];
+    float part = share[kind];
+    if (reach > 1 && others > 0.0f) {
+      const float limit = SPECK * (sum[kind][0] + sum[kind][1] + sum[kind][2]) / others;
+      if (most[kind] > limit) part *= limit / most[kind];
+    }
+    for (int i = 0; i < 3; ++i) sum[kind][i] += part * brightest[kind][i];
+  }
   for (int i = 0; i < 3; ++i) {
     out[i] = sum[kind][i] / weights[kind];
     colors[3 * at + i] += row[3 + i] * out[i];
@@ -83,7 +109,7 @@ _launches: dict[tuple[int, ...], Repeated] = {}
 
 @cache
 def _kernel() -> Any:
-    source = f"#define COLUMNS {GLOSS_COLUMNS}\n{_BODY}#undef COLUMNS\n"
+    source = f"#define COLUMNS {GLOSS_COLUMNS}\n#define SPECK {SPECK}f\n{_BODY}#undef COLUMNS\n#undef SPECK\n"
     return native_kernel("spread_gloss", source, _ARGUMENTS)
 
 
@@ -130,7 +156,19 @@ def spread_gloss_by_numpy(rows: ArrayF32, radiance: ArrayF32) -> tuple[ArrayF32,
         weight = (reach + 1 - np.abs(v + up - y)) * (reach + 1 - np.abs(u + left - x)) * (near[..., 9] > 0.0)
         own = weight * np.all(near[..., 6:8] == row[6:8], axis=-1)
         used = own if own.any() else weight
-        light = (used[..., None] * near[..., :3]).sum(axis=(0, 1)) / used.sum() if used.any() else np.zeros(3)
+        light = _without_speck(used.reshape(-1), near[..., :3].reshape(-1, 3), reach) if used.any() else np.zeros(3)
         rows[camera, y, x, :3], rows[camera, y, x, 9] = light, own.any()
         radiance[camera, y, x] += row[3:6] * light
     return rows, radiance
+
+
+def _without_speck(weight: Array, light: Array, reach: int) -> Array:
+    """Return the mean of light (n, 3) by weights (n,), whose brightest ray is at most `SPECK` times as bright as the others."""
+    bright = np.where(weight > 0.0, light.sum(-1), -1.0)
+    best = int(np.argmax(bright))
+    others = np.where(np.arange(len(weight)) == best, 0.0, weight)
+    if reach > 1 and others.any() and bright[best] > 0.0:
+        limit = SPECK * (others @ light).sum() / others.sum()
+        light = light.copy()
+        light[best] *= min(1.0, limit / bright[best])
+    return np.asarray(weight @ light / weight.sum())

@@ -276,12 +276,14 @@ struct Lighting {
   }
   // A direction that a rough mirror sends to the eye, and `share`, what of its light; both parts of Smith's, correlated in height
   // (Heitz 2014), and what bounces between facets as still images have it (Turquin 2019); 0: below the surface.
-  static INLINE V3 glossy(const float* table, const Surface& s, const V3& towards, const Reflectance& r, F u, F v, V3& share) {
+  // `sharp`: lanes whose surface is smooth enough for an image, which one ray shows by its mean facet, and no ray by chance.
+  static INLINE V3 glossy(const float* table, const Surface& s, const V3& towards, const Reflectance& r, F u, F v, M sharp, V3& share) {
     F c, sine, scale, bias;
     Turn::of(u, c, sine);
     V3 side, other;
     Surfaces::basis(s.normal, side, other);
-    const V3 facet = Facets::visible(side.dot(towards), other.dot(towards), r.nv, N::sqrt(r.a2), c, sine, v);
+    const V3 any = Facets::visible(side.dot(towards), other.dot(towards), r.nv, N::sqrt(r.a2), c, sine, v);
+    const V3 facet = V3::select(sharp, V3::c(0.0f, 0.0f, 1.0f), any);
     const V3 m = side * facet.x + other * facet.y + s.normal * facet.z;
     const F vh = W::clamp(towards.dot(m), 0.0f, 1.0f);
     const V3 l = (m * (vh * 2.0f) - towards).unit();

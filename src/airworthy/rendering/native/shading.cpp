@@ -165,6 +165,11 @@ struct Shader {
       if (W::all(N::invert(there) | (s.passing > 0.0f)) && !N::any(bounds)) return V3::select(there, s.emission, out);
     }
     Reflectance r = Lighting::reflectance(s, towards, specular);
+    if (scattered && (flags & SPREAD_GLOSS)) {
+      // A highlight in a rough mirror is as wide as what the mirror spreads: one ray in many would bring it as a speck.
+      const F wide = W::minimum(spread * MIRRORED_WIDTH, N::c(1.0f));
+      r.a2 = W::maximum(r.a2, wide * wide);
+    }
     if (N::any(bounds)) {
       const F normal = (s.ior - 1.0f) / (s.ior + 1.0f);
       r.f0 = V3::select(bounds, V3::all(normal * normal), r.f0);
@@ -399,6 +404,10 @@ struct Shader {
     }
     return color;
   }
+  // Which mirrors show an image by one ray of their mean facet: smooth ones, where light is spread and no other ray is to come.
+  static INLINE M sharp(int flags, int rays, F roughness) {
+    return (flags & SPREAD_GLOSS) && rays == 1 ? roughness < GLOSS_SHARP : N::never();
+  }
   // Two numbers in [0, 1) that are even over the square from one `number` to the next (the plastic number's sequence), shifted by
   // random numbers of the pixel: the same in every image.
   static INLINE void even(const U* key, int which, int number, F& u, F& v) {
@@ -617,7 +626,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
             F u, v;
             Shader::even(key, 0, (int)settings.data[SET_SAMPLE] * rays + one, u, v);
             V3 part;
-            const V3 next = Lighting::glossy(albedos.data, s, towards, r, u, v, part);
+            const V3 next = Lighting::glossy(albedos.data, s, towards, r, u, v, Shader::sharp(flags, rays, s.roughness), part);
             const M goes = asked & (part.x > 0.0f);
             if (!N::any(goes)) continue;
             // What a rough mirror shows is blurred anyway: textures as wide as its facets spread.
@@ -652,7 +661,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
         F u, v;
         Shader::even(key, 0, (int)settings.data[SET_SAMPLE] * rays + one, u, v);
         V3 part;
-        const V3 next = Lighting::glossy(albedos.data, first, towards, r, u, v, part);
+        const V3 next = Lighting::glossy(albedos.data, first, towards, r, u, v, Shader::sharp(flags, rays, first.roughness), part);
         // Of light from all sides the surface mirrors `whole`; a row has the light alone.
         part = V3{part.x / W::maximum(whole.x, N::c(1e-6f)), part.y / W::maximum(whole.y, N::c(1e-6f)), part.z / W::maximum(whole.z, N::c(1e-6f))} * N::c(1.0f / (float)rays);
         shader.gather(mirror_light, mirror_rays, gloss & (part.x > 0.0f), from, next, part, spread * 2.0f + r.k * 0.5f, first_hit.range, pixel, key);
