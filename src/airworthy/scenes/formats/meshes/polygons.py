@@ -35,7 +35,7 @@ def fans(counts: ArrayInt) -> NDArray[np.int32]:
 
 
 def cut_concave(
-    source: ModelSource, triangles: NDArray[np.int32], counts: ArrayInt, points: NDArray, corners: NDArray[np.int32]
+    source: ModelSource, triangles: NDArray[np.int32], counts: NDArray[np.integer], points: NDArray, corners: NDArray[np.int32]
 ) -> None:
     """Replace fans that cover what lies outside their polygons, in place; each polygon keeps its number of triangles.
 
