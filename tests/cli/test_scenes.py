@@ -12,8 +12,9 @@ from PIL import Image
 
 from airworthy.cli.main import main
 from airworthy.core.errors import UnknownNameError
+from airworthy.geometry import Box
 from airworthy.rendering.shading import QUALITIES
-from airworthy.scenes import read_scene, scene, scene_digest, scene_names, weather_named
+from airworthy.scenes import Instance, Scene, export_scene, read_scene, scene, scene_digest, scene_names, weather_named
 from airworthy.scenes.sky.weather import SKIES
 
 Output = pytest.CaptureFixture[str]
@@ -110,6 +111,41 @@ def test_export_writes_every_format(yard: Path, tmp_path: Path, capsys: Output, 
         assert size[0] > 20.0  # the ground is 20 m wide, and stands within a margin
     else:
         assert out.stat().st_size > 100
+
+
+@pytest.mark.parametrize(
+    ("name", "out", "says"),
+    [
+        ("scene.toml", "backup.toml", "'backup.toml' is no scene.toml: a scene is written as a folder"),
+        ("forest:3", "forest.toml", "name the folder, as 'forest'"),
+        ("scene.toml", "scene.toml", "'scene.toml' exists already; choose another name, or remove it first."),
+        ("forest:3", "scene.toml", "'scene.toml' exists already"),
+        (".", ".", "'scene.toml' exists already"),
+        ("forest:3", "kept", "'kept/assets' exists already"),
+        ("scene.toml", "house.obj", "'house.obj' is the scene that is read, and would be written over"),
+        (".", "house.obj", "'house.obj' is the scene that is read"),
+        ("house.obj", "house.obj", "'house.obj' is the scene that is read"),
+    ],
+)
+def test_an_export_replaces_no_file_of_the_user(
+    name: str, out: str, says: str, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    export_scene(Scene("house", {"box": Box((1.0, 1.0, 1.0))}, instances=(Instance("box"),)), tmp_path / "house.obj")
+    Path("scene.toml").write_text('version = 1\nname = "mine"\n[[models]]\nfile = "house.obj"\n')
+    Path("kept/assets").mkdir(parents=True)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert main(["scenes", "export", name, "--out", out]) == 2
+    said = capsys.readouterr()
+    assert says in said.err
+    assert said.out == ""
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_scene_is_exported_under_its_own_name(tmp_path: Path, capsys: Output) -> None:
+    out = tmp_path / "fresh" / "scene.toml"
+    assert "Wrote" in run(["export", "gym_forest", "--out", str(out)], capsys)
+    assert scene_digest(read_scene(out)) == scene_digest(scene("gym_forest"))
 
 
 def test_a_cloud_holds_what_is_solid(yard: Path, tmp_path: Path, capsys: Output) -> None:

@@ -387,6 +387,24 @@ def test_a_scene_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "place/notes.txt").read_text() == "mine"
 
 
+def test_a_scene_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    """Neither a scene.toml that was written by hand nor assets that a scene file by another name uses."""
+    ball = Scene("ball", {"ball": Sphere(0.1)}, instances=(Instance("ball"),))
+    (tmp_path / "scene.toml").write_text('version = 1\nname = "mine"\n')
+    with pytest.raises(AirworthyError, match=r"scene.toml' is not of write_scene"):
+        write_scene(ball, tmp_path)
+    assert (tmp_path / "scene.toml").read_text() == 'version = 1\nname = "mine"\n'
+
+    meshed = Scene("meshed", {"mesh": Mesh(np.eye(3), np.array([[0, 1, 2]]))}, instances=(Instance("mesh"),))
+    path = write_scene(meshed, tmp_path / "other")
+    path.rename(path.with_name("kept.toml"))
+    before = (path.parent / "assets/meshes.safetensors").read_bytes()
+    with pytest.raises(AirworthyError, match=r"assets/meshes.safetensors' is there, of no scene.toml"):
+        write_scene(replace(meshed, name="again"), path.parent)
+    assert (path.parent / "assets/meshes.safetensors").read_bytes() == before
+    assert not path.exists()
+
+
 def test_of_a_model_of_several_shapes_the_part_has_to_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shapes = {"hull": Box((1.0, 1.0, 1.0)), "mast": Box((0.1, 0.1, 2.0))}
     folder = SimpleNamespace(path=lambda file, where: tmp_path / file, limits=None)

@@ -137,6 +137,9 @@ def run(config: IdentifyConfig) -> int:
     if config.out is not None:
         refuse_unwritable(config.out)
         refuse_input(config.out, [*config.logs, *config.holdout], "log")
+        refuse_input(
+            config.out, [Path(path) for path in (config.like, config.geometry, config.inertia_from) if path], "vehicle"
+        )
         if config.out.suffix.lower() != ".toml":
             raise AirworthyError(f"--out is {str(config.out)!r}; expected a vehicle file, NAME.toml.")
     if config.report is not None:

@@ -14,6 +14,7 @@ from airworthy.cli import vehicle_bench, vehicle_identify, vehicle_watch
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, gathered, run_subcommand, show_table
 from airworthy.control.effectors import YAW_LOST, holds_yaw
 from airworthy.core.errors import AirworthyError
+from airworthy.core.outputs import refuse_input
 from airworthy.dynamics.articulated.summary import at_start, joint_lines, joint_notes, joint_summary
 from airworthy.dynamics.articulated.tree import tree_of
 from airworthy.sensors import carried_sensors
@@ -326,6 +327,7 @@ def _worst(deviations: list[float | None]) -> float | None:
 def _synthesize(config: SynthesizeVehicleConfig) -> int:
     from airworthy.benchmarks.step_tests import flight_check
 
+    refuse_input(config.out, [Path(config.base)], "vehicle")
     check = flight_check if config.fly else None
     made = synthesize(_named(config.base), config.mass, config.arm, config.omega_scale, config.out.stem, check)
     write_vehicle(made, config.out)

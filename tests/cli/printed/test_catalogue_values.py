@@ -271,7 +271,13 @@ def test_scenes_are_exported(told: Transcript, monkeypatch: Patch) -> None:
     monkeypatch.setattr(scenes, "sample_points", lambda scene, *more, **named: told.fake("sample_points")(*more, **named))
     monkeypatch.setattr(scenes, "posed", lambda scene, time: told.fake("posed")(time) or scene)
     monkeypatch.setattr(scenes, "_CLOUDS", {name: told.fake(name, Path(f"there/x.{name}")) for name in ("pcd", "cloud.ply")})
-    cases = [f"there/x.{ending}" for ending in scenes.FORMATS] + ["there/y", "Z.GLB", "x.tar.zip", "x --format obj"]
+    cases = [f"there/x.{ending}" for ending in scenes.FORMATS] + [
+        "there/y",
+        "there/scene.toml",
+        "Z.GLB",
+        "x.tar.zip",
+        "x --format obj",
+    ]
     cases += ["x.pcd --spacing 0.5 --no-ground --inside", "x.glb --spacing 0.5", "x --time 2.0", "x.stl --time 2.0"]
     for words in cases:
         for name, given in (("yard", item), ("splats", splats)) if words in cases[:2] + cases[-6:-4] else (("yard", item),):

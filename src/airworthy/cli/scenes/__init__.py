@@ -6,6 +6,7 @@ Options of `airworthy scenes` that change nothing beside the others, in a format
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 import warnings
@@ -19,18 +20,21 @@ from tyro.conf import Positional
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.cli.scenes.picture_files import check_pictures, write_picture
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
-from airworthy.core.files import make_folder, write_text
+from airworthy.core.files import make_folder, read_text, write_text
 from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.outputs import refuse_input
 from airworthy.core.schema import Bound, check_fields
 from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, weather_named, write_scene
 from airworthy.scenes.carved import is_unknown_solid
 from airworthy.scenes.checking import description
 from airworthy.scenes.dressing import dressed, has_dress
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
+from airworthy.scenes.files.scene_file import ASSETS, BYTES_MAX, SCENE_FILE
 from airworthy.scenes.formats import EXPORTS, export_losses, export_scene, sample_points, write_pcd, write_points_ply
 from airworthy.scenes.formats.export import check_ending
 from airworthy.scenes.formats.meshes.sampling import SPACING
 from airworthy.scenes.vegetation.kinds import Season, tree_kind, tree_kinds
+from airworthy.scenes.vegetation.variety import OTHER_LOOK
 
 EXPORT_RULES = (
     IdleRule(
@@ -124,7 +128,7 @@ def export(scene: Scene, path: Path, ending: str, time: float, cloud: CloudOptio
         AirworthyError: The scene cannot be written so, or the file system refused.
     """
     if ending == "toml":
-        return write_scene(scene, path.parent if path.suffix == ".toml" else path)
+        return write_scene(scene, scene_folder(path))
     make_folder(path.parent)
     still = posed(scene, time)
     if ending in SPLAT_FORMATS:
@@ -132,6 +136,36 @@ def export(scene: Scene, path: Path, ending: str, time: float, cloud: CloudOptio
     if ending in _CLOUDS:
         return _CLOUDS[ending](path, sample_points(still, cloud.spacing, ground=cloud.ground, inside=cloud.inside))
     return export_scene(still, path, ending)
+
+
+def scene_folder(path: Path) -> Path:
+    """Return the folder of a scene that is to be written, from what was given: the folder itself, or the scene.toml in it.
+
+    Raises:
+        AirworthyError: It is another .toml, under whose name no scene can be written beside those that share its assets, or
+            something is there already: it may be somebody's work.
+    """
+    named = path.suffix.lower() == ".toml"
+    if named and path.name != SCENE_FILE:
+        raise AirworthyError(
+            f"{str(path)!r} is no {SCENE_FILE}: a scene is written as a folder with a {SCENE_FILE} and its assets; name the"
+            f" folder, as {str(path.with_suffix(''))!r}."
+        )
+    folder = path.parent if named else path
+    there = next((name for name in (SCENE_FILE, ASSETS) if os.path.lexists(folder / name)), "")
+    if there:
+        raise AirworthyError(f"{str(folder / there)!r} exists already; choose another name, or remove it first.")
+    return folder
+
+
+def _read_of(name: str) -> list[Path]:
+    """Return the files that are read of a scene: its own, and of a scene.toml those that it names."""
+    path = Path(name.removeprefix(f"{OTHER_LOOK}:"))
+    file = path / SCENE_FILE if path.is_dir() else path
+    if file.suffix.lower() != ".toml" or not file.is_file():
+        return [path]
+    named = re.findall(r"""["']([^"'\n]+)["']""", read_text(file, BYTES_MAX))
+    return [file, *(file.parent / text for text in named if (file.parent / text).is_file())]
 
 
 def _export_splats(still: Scene, path: Path) -> Path:
@@ -205,7 +239,7 @@ class ExportSceneConfig(_Named):
     """What to export."""
 
     out: Path = Path("scene.glb")
-    """File to write; a folder for toml."""
+    """File to write; for toml a folder, or the scene.toml in it, where there is none yet."""
     format: Format = ""
     """Empty: by the file's ending. splats.ply and spz hold the splats alone, the others all but them; toml holds all."""
     time: float = 0.0
@@ -515,13 +549,15 @@ def _validate(config: ValidateSceneConfig) -> int:
 
 
 def _export(config: ExportSceneConfig) -> int:
-
     ending = config.format or _ending(config.out.name.lower())
     if ending not in FORMATS:
         raise unknown_name("format", ending, FORMATS, "Say it with --format, or by the ending of --out.")
     check_ending(config.out, ending, FORMATS)
     refuse_idle(config, EXPORT_RULES, ending)
+    if ending == "toml":
+        scene_folder(config.out)
     scene = _found(config)
+    refuse_input(config.out, _read_of(config.name), "scene")
     refuse_idle(config, ACTOR_RULES, scene)
     written = export(scene, config.out, ending, config.time, CloudOptions(config.spacing, config.ground, config.inside))
     print(f"Wrote {written}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Mapping
@@ -640,18 +641,20 @@ def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -
 
     Args:
         scene: The scene.
-        folder: Made where missing; its scene.toml and the files of the same names in its assets folder are replaced,
-            all together or not at all.
+        folder: Made where missing. A scene that this function wrote there is replaced, with the files of the same names in its
+            assets folder, all together or not at all.
         clouds: How its splats are kept: "exact", bit for bit; "ply", for other programs; "spz", a tenth as large, rounded.
 
     Returns:
         Path of the scene.toml.
 
     Raises:
-        AirworthyError: The file system refused, a texture is not an image, or `clouds` is none of these.
+        AirworthyError: The file system refused, a texture is not an image, `clouds` is none of these, or what would be replaced
+            was written by somebody else.
     """
     if clouds not in CLOUD_FORMS:
         raise unknown_name("form of clouds", clouds, CLOUD_FORMS)
+    mine = _is_ours(Path(folder))
     with staged_folder(folder, lambda name: name in (SCENE_FILE, ASSETS), SCENE_FILE) as staged:
         root = staged.path
         make_folder(root / ASSETS)
@@ -661,11 +664,38 @@ def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -
         table["skeletons"] = _write_skeletons(scene, root)
         table["clouds"] = _write_clouds(scene, root, clouds)
         table["carved"] = _write_carved(scene, root)
+        if not mine:
+            _refuse_same_names(Path(folder) / ASSETS, root / ASSETS)
         staged.carry(ASSETS)
         # Empty tables are noise to whoever reads the file.
         kept = {key: item for key, item in table.items() if item not in ({}, None)}
         write_text(root / SCENE_FILE, _HEADER + text_of(kept))
     return Path(folder) / SCENE_FILE
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether a folder holds a scene that `write_scene` wrote; raises AirworthyError where it holds somebody else's."""
+    path = folder / SCENE_FILE
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            first = file.read(len(_HEADER.encode()))
+    except OSError as error:
+        raise AirworthyError(f"Could not read {str(path)!r}: {error.strerror or error}.") from error
+    if first != _HEADER.encode():
+        raise AirworthyError(
+            f"{str(path)!r} is not of write_scene, whose files begin with a line of their own, and may be somebody's work:"
+            " choose another folder, or remove it first."
+        )
+    return True
+
+
+def _refuse_same_names(there: Path, fresh: Path) -> None:
+    """Refuse to replace assets where no scene of ours lies: they may be those of a scene file by another name."""
+    same = next((name for name in sorted(os.listdir(fresh)) if os.path.lexists(there / name)), "")
+    if same:
+        raise AirworthyError(f"{str(there / same)!r} is there, of no {SCENE_FILE} beside it: choose another folder.")
 
 
 def _table(scene: Scene) -> dict[str, Any]:
