@@ -111,7 +111,10 @@ def folder_of(place: Path, pilots: tuple[str, ...], config: dict[str, Any] | Non
     manifest |= {"digest": digest_of(manifest["identity"]), **notes}
     write_json(place / "benchmark.json", manifest)
     rows = [row for row in read_rows(RESULTS / "navigation") if row["pilot"] in pilots and row["configuration"] <= 2]
-    (place / "results.parquet").write_bytes(parquet_bytes(rows[::12], {}))
+    said = manifest["identity"]["config"]
+    how = {"seed": said["seed"], "a_max_m_s2": said["protocol"]["acceleration_m_s2"]}
+    table = parquet_bytes([{**row, **how} for row in rows[::12]], {"digest": manifest["digest"]})
+    (place / "results.parquet").write_bytes(table)
     return place
 
 
@@ -156,7 +159,7 @@ def test_two_kinds_of_one_pilot_are_refused(tmp_path: Path) -> None:
     two = tmp_path / "b"
     shutil.copytree(one, two)
     rows = [{**row, "trace": "0" * 16} for row in read_rows(one)]
-    (two / "results.parquet").write_bytes(parquet_bytes(rows, {}))
+    (two / "results.parquet").write_bytes(parquet_bytes(rows, {"digest": read_manifest(two)["digest"]}))
     with pytest.raises(AirworthyError, match="other flights of 'ego'"):
         leagues_of([one, two])
 
@@ -208,7 +211,9 @@ def test_flights_twice_and_none_at_all_are_told(tmp_path: Path, kept: Any, says:
 def test_flights_without_a_row_are_counted_on_the_page(tmp_path: Path) -> None:
     folder = tmp_path / "some"
     shutil.copytree(RESULTS / "known_free", folder)
-    (folder / "results.parquet").write_bytes(parquet_bytes(read_rows(folder)[:2000], {}))
+    (folder / "results.parquet").write_bytes(
+        parquet_bytes(read_rows(folder)[:2000], {"digest": read_manifest(folder)["digest"]})
+    )
     found = write_arena([folder], tmp_path / "arena.html")
     (line,) = found.left_out
     assert line == "some: 520 of the 2,520 flights that benchmark.json asks for, which have no row (known_free)."

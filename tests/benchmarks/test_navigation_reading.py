@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 
 from airworthy.benchmarks.navigation import job, store
 from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.flown_folder import config_of, read_flown
 from airworthy.benchmarks.navigation.job import run_benchmark
-from airworthy.benchmarks.navigation.replay import config_of, replay_row
+from airworthy.benchmarks.navigation.replay import replay_row
 from airworthy.benchmarks.navigation.report.page import summary_of, write_report
 from airworthy.benchmarks.navigation.store import digest_of, identity_of, read_manifest, read_rows
 from airworthy.cli.main import main
@@ -48,6 +50,24 @@ def column(name: str, value: Any, kind: Any) -> Damage:
         pq.write_table(other.replace_schema_metadata(table.schema.metadata), path)
 
     return damage
+
+
+def first(name: str, value: Any) -> Damage:
+    """The first row says `value`."""
+
+    def damage(folder: Path) -> None:
+        path = folder / store.RESULTS_FILE
+        table = pq.read_table(path)
+        said = pa.array([value, *table.column(name).to_pylist()[1:]], table.schema.field(name).type)
+        other = table.set_column(table.schema.get_field_index(name), name, said)
+        pq.write_table(other.replace_schema_metadata(table.schema.metadata), path)
+
+    return damage
+
+
+def of_another_run(folder: Path) -> None:
+    path = folder / store.RESULTS_FILE
+    path.write_bytes(store.parquet_bytes(read_rows(path), {"digest": "0" * 64}))
 
 
 def without(name: str) -> Damage:
@@ -91,6 +111,29 @@ TABLES: dict[str, tuple[Damage, str]] = {
     "time below 0": (column("time_s", -1.0, pa.float64()), "row 0 has time_s -1.0"),
     "endless thrust": (column("twr", float("inf"), pa.float64()), "row 0 has twr inf"),
     "a flight twice": (column("configuration", 1, pa.int64()), "row 1 is the flight of row 0 once more"),
+    "no way across": (column("alpha_xy", float("nan"), pa.float64()), "row 0 has alpha_xy nan"),
+    "layout 0": (column("configuration", 0, pa.int64()), "row 0 tells of no flight"),
+    "speed below 0": (first("speed_max_m_s", -3.0), "row 0 has speed_max_m_s -3.0, where a flight has 0 or more"),
+    "mean speed below 0": (first("speed_mean_m_s", -3.0), "row 0 has speed_mean_m_s -3.0"),
+    "an endless flight": (first("time_s", 1e9), "row 0 has time_s 1e+09, where benchmark.json has a limit of 4"),
+    "arrival below 0": (first("arrival_s", -1.0), "row 0 has arrival_s -1.0, where a flight has 0 or more"),
+    "arrival after the end": (first("arrival_s", 80.0), "row 0 has arrival_s 80.0, after its end at"),
+    "no clearance": (first("clearance_min_m", float("nan")), "row 0 has clearance_min_m nan"),
+    "no latency": (first("latency_p95_s", float("nan")), "row 0 has latency_p95_s nan"),
+    "more than all": (first("thrust_saturation", 1.5), "row 0 has thrust_saturation 1.5, where a share is at most 1"),
+    "replans below 0": (first("replans", -1), "row 0 has replans -1"),
+    "no such category": (first("category", "real"), "row 0 calls 'virt_05' 'real', which is 'virtual'"),
+    "no JSON": (first("work", "{broken"), "row 0 has the work '{broken', where a flight has counts by name, as JSON"),
+    "no counts": (first("work", '{"proposals": "x"}'), 'row 0 has the work \'{"proposals": "x"}\''),
+    "no times": (first("latencies", "[true]"), "row 0 has the latencies '[true]'"),
+    "a vehicle nobody flew": (first("vehicle", "nosuch.toml"), "row 0 is of a flight that benchmark.json does not ask for"),
+    "a pilot nobody asked": (first("pilot", "ego"), "row 0 is of a flight that benchmark.json does not ask for"),
+    "a repeat nobody asked": (first("repeat", 9), "row 0 is of a flight that benchmark.json does not ask for"),
+    "a scenario nobody asked": (first("scenario", "forest"), "row 0 is of a flight that benchmark.json does not ask for"),
+    "another seed": (first("seed", 5), "row 0 has the seed 5, where benchmark.json has 0"),
+    "other layouts": (first("layouts", 5), "row 0 has the layouts 5, where benchmark.json has 0"),
+    "another limit": (first("a_max_m_s2", 3.0), "row 0 has a_max_m_s2 3, where benchmark.json has 6"),
+    "of another run": (of_another_run, "is of another run than the benchmark.json beside it"),
     "a flipped bit": (flipped, "no table of flights, or damaged"),
 }
 
@@ -103,7 +146,10 @@ def test_damaged_tables_are_refused_and_written_again(
     shutil.copytree(whole, folder)
     damage, message = TABLES[name]
     damage(folder)
-    for line in (["report", str(folder), "--no-pictures"], ["replay", str(folder), "0", "--no-view"]):
+    out = str(tmp_path / "arena.html")
+    lines = ["report", "--no-pictures"], ["report", "--why"], ["replay", "0", "--no-view"], ["arena", "--out", out]
+    for command, *more in lines:
+        line = [command, str(folder), *more]
         assert main(["bench", *line]) == 2
         said = capsys.readouterr().err
         assert message in said
@@ -177,13 +223,11 @@ def test_a_report_needs_no_summary(text: str | None, whole: Path, tmp_path: Path
 def test_rows_tell_how_much_is_finished_whatever_a_summary_says(whole: Path, tmp_path: Path) -> None:
     """A row is lost after the run: the summary that calls it complete is not believed, and the page and command say so."""
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
-    assert (
-        summary_of(tmp_path, store.read_rows(tmp_path))["state"] == json.loads((whole / job.SUMMARY_FILE).read_text())["state"]
-    )
+    assert summary_of(read_flown(tmp_path))["state"] == json.loads((whole / job.SUMMARY_FILE).read_text())["state"]
     path = tmp_path / store.RESULTS_FILE
     table = pq.read_table(path)
     pq.write_table(table.slice(0, 1).replace_schema_metadata(table.schema.metadata), path)
-    state = summary_of(tmp_path, store.read_rows(tmp_path))["state"]
+    state = summary_of(read_flown(tmp_path))["state"]
     assert (state["complete"], state["finished"], state["flights"]) == (False, 1, len(table))
     assert f"This is not all: 1 of {len(table)} flights are finished." in write_report(tmp_path, pictures=False).read_text()
 
@@ -205,6 +249,8 @@ def test_the_processor_is_not_named_and_a_gpu_is(whole: Path, tmp_path: Path) ->
     manifest["identity"]["config"]["device"] = "cuda:77"
     manifest["digest"] = digest_of(manifest["identity"])
     (tmp_path / store.MANIFEST_FILE).write_text(json.dumps(manifest))
+    path = tmp_path / store.RESULTS_FILE
+    path.write_bytes(store.parquet_bytes(read_rows(path), {"digest": manifest["digest"]}))
     with pytest.raises(Exception, match="Device 'cuda:77' is not on this machine"):
         replay_row(tmp_path, 0)
     assert write_report(tmp_path).is_file()  # its pictures are made by the processor
@@ -218,3 +264,57 @@ def test_an_arrival_without_its_time_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.parquet").write_bytes(store.parquet_bytes(rows, {}))
     with pytest.raises(AssetError, match="row 2 has arrival_s nan, where a flight that ended as success has a number"):
         store.read_rows(tmp_path / "rows.parquet")
+
+
+ROW = store.read_rows(Path(__file__).parents[2] / "docs/results/known_free")[0]
+
+
+@pytest.mark.parametrize("changes", [{"repeat": 1}, {"configuration": 2}, {"scenario": "maze"}, {"pilot": "ego"}])
+def test_flights_that_differ_in_one_thing_are_two(changes: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "rows.parquet").write_bytes(store.parquet_bytes([ROW, {**ROW, **changes}], {}))
+    assert len(store.read_rows(tmp_path / "rows.parquet")) == 2
+    (tmp_path / "rows.parquet").write_bytes(store.parquet_bytes([ROW, {**ROW, "number": 1}], {}))
+    with pytest.raises(AssetError, match="row 1 is the flight of row 0 once more"):
+        store.read_rows(tmp_path / "rows.parquet")
+
+
+@pytest.mark.parametrize("name", ["end_x_m", "end_y_m", "end_z_m", "take_off_s", "goal_distance_m", "path_length_m"])
+def test_an_arrival_without_a_number_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.parquet").write_bytes(store.parquet_bytes([{**ROW, name: float("nan")}], {}))
+    with pytest.raises(AssetError, match=f"row 0 has {name} nan, where a flight that ended as success has a number"):
+        store.read_rows(tmp_path / "rows.parquet")
+
+
+def test_a_flight_that_was_given_up_may_lack_numbers(tmp_path: Path) -> None:
+    lost = {
+        "outcome": "diverged",
+        "success": 0,
+        "arrival_s": float("nan"),
+        "end_x_m": float("nan"),
+        "path_length_m": float("nan"),
+    }
+    (tmp_path / "rows.parquet").write_bytes(store.parquet_bytes([{**ROW, **lost}], {}))
+    assert len(store.read_rows(tmp_path / "rows.parquet")) == 1
+
+
+def test_every_pilot_of_a_folder_is_asked_for_every_flight(tmp_path: Path) -> None:
+    """One of two pilots lacks its flights: half is missing, although each flight has a row."""
+    folder = tmp_path / "two"
+    config = replace(small(folder), pilots=("straight", "expert"))
+    identity, rows = identity_of(config), []
+    for number in (1, 2):
+        changes = {
+            "pilot": "straight",
+            "scenario": "maze",
+            "configuration": number,
+            "vehicle": "virt_05",
+            "category": "virtual",
+        }
+        rows.append({**ROW, **changes, "success": 0, "outcome": "collision", "time_s": 2.0, "arrival_s": float("nan")})
+    kept = store.NavigationStore(folder, identity, {"straight": {}, "expert": {}})
+    kept.keep("one", rows, {})
+    kept.write_results(["one"])
+    flown = read_flown(folder)
+    assert (flown.flights, flown.missing) == (4, {"expert": 2})
+    state = summary_of(flown)["state"]
+    assert (state["complete"], state["finished"], state["flights"]) == (False, 2, 4)

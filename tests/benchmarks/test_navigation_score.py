@@ -66,6 +66,16 @@ def test_final_scores_of_table_2() -> None:
         assert item.final == pytest.approx(TABLE_2[item.pilot][2], abs=0.05)
 
 
+@pytest.mark.parametrize("successes", [10, 7, 0])
+def test_a_pilot_alone_that_is_the_same_everywhere_loses_nothing_by_rounding(successes: int) -> None:
+    """The mean over the fleet is off by a rounding, which was all the variance in the table, so that 30 % were taken."""
+    fleet = [f"{kind}_{k:02d}" for kind in ("real", "virt") for k in range(1, 19)]
+    rows = [row("one", place, name, k, k <= successes) for place in ("forest", "maze") for name in fleet for k in range(1, 11)]
+    (found,) = score_table(rows)
+    assert found.variance == 0.0
+    assert found.final == found.absolute == found.score == pytest.approx(10.0 * successes)
+
+
 def test_a_hand_computed_table_with_a_missing_scenario() -> None:
     # forest (1.2) and maze (1.0) on a real (1.5) and a virtual (1.0) vehicle: W = 0.6, 0.4 within a scenario.
     rows = [row("a", "forest", "real_01", k, k <= 8) for k in range(1, 11)]

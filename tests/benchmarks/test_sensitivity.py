@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation, check
+from airworthy.benchmarks.navigation.flown_folder import config_of
 from airworthy.benchmarks.navigation.fly_batch import NOT_SETTLED
 from airworthy.benchmarks.navigation.missions import draws_of
-from airworthy.benchmarks.navigation.replay import config_of
 from airworthy.benchmarks.navigation.sensitivity import study
 from airworthy.benchmarks.navigation.sensitivity.axes import AXES, IDEAL, MOVERS, StudyPoint, points_of
 from airworthy.benchmarks.navigation.sensitivity.effects import effects_of, idle_points

@@ -11,8 +11,8 @@ import pytest
 from tests.benchmarks.tracking_stage import EXPERT, on_stage
 
 from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.flown_folder import config_of
 from airworthy.benchmarks.navigation.own_scenes import load_own_scene, make_own_scene, placed
-from airworthy.benchmarks.navigation.replay import config_of
 from airworthy.benchmarks.navigation.store import identity_of
 from airworthy.benchmarks.tracking import config as configs
 from airworthy.benchmarks.tracking.job import evaluate

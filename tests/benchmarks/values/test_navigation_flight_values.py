@@ -23,6 +23,7 @@ from airworthy.benchmarks.navigation import (
     agent_adapter,
     config,
     flight_records,
+    flown_folder,
     fly_batch,
     job,
     methods,
@@ -294,6 +295,7 @@ def row(**changes: Any) -> dict[str, Any]:
     kinds = {str: "", int: 0, float: 0.5}
     made = {name: kinds[kind] for name, kind in flight_records.COLUMNS.items()}
     made |= {"pilot": "ego", "scenario": "maze", "configuration": 1, "vehicle": "virt_05", "outcome": "success", "success": 1}
+    made |= {"category": "virtual"}
     return made | changes
 
 
@@ -382,12 +384,13 @@ def test_manifests(told: Transcript) -> None:
 def test_configurations_come_back(told: Transcript) -> None:
     for chosen in (NavigationConfig(seed=3, decision_timeout=2.0, perturb=ROUGH, configurations=(2,)), own_config()):
         identity = json.loads(json.dumps(store.identity_of(chosen)))
-        told.run(type(chosen).__name__, lambda i=identity: plain(replay.config_of(i, "there")))
+        told.run(type(chosen).__name__, lambda i=identity: plain(flown_folder.config_of(i, "there")))
         for changes in ({"more": 1}, {"seed": -1}, {"protocol": {"x": 1}}, {"vehicles": 3}, {"trials": 11}):
             told.run(
-                f"{changes}", lambda i=identity, c=changes: plain(replay.config_of({"config": {**i["config"], **c}}, "there"))
+                f"{changes}",
+                lambda i=identity, c=changes: plain(flown_folder.config_of({"config": {**i["config"], **c}}, "there")),
             )
-    told.run("nothing", lambda: replay.config_of({}, "there"))
+    told.run("nothing", lambda: flown_folder.config_of({}, "there"))
     told.run(
         "word",
         lambda: [replay._scene_specifier(row(scenario=name, configuration=4), own_config()) for name in ("own_stage", "maze")],

@@ -265,8 +265,11 @@ def test_pages_are_made_of_folders(
 ) -> None:
     told = Transcript(capsys, {str(tmp_path): "HERE"})
     head = manifest()
-    monkeypatch.setattr(page, "read_manifest", lambda folder: head)
-    monkeypatch.setattr(page, "read_rows", lambda folder: rows)
+    # Of each of its pilots so many flights were asked for.
+    flown = SimpleNamespace(folder=tmp_path, manifest=head, rows=rows, config=SimpleNamespace(protocol=NavigationProtocol()))
+    flown.flights = 110 * len(head["pilots"])
+    flown.missing = {"ego": flown.flights - len(rows)} if len(rows) < flown.flights else {}
+    monkeypatch.setattr(page, "read_flown", lambda folder: flown)
     kept: dict[str, Any] = {}
     monkeypatch.setattr(page, "page_of", lambda package, trim, **content: kept.update(content) or f"{package} {trim}")
     for name in ("fleet", "grid", "heatmap", "indicators", "outcomes", "scenarios"):
@@ -276,11 +279,6 @@ def test_pages_are_made_of_folders(
         "_views",
         lambda *given: told.fake("views")(given[-1]) or [page.ScenarioView("a view", "a note", "<svg>above</svg>", "aboard")],
     )
-    from airworthy.benchmarks.navigation import replay
-
-    monkeypatch.setattr(replay, "config_of", lambda identity, folder: SimpleNamespace(protocol=NavigationProtocol()))
-    # Of each of its pilots so many flights were asked for.
-    monkeypatch.setattr(page, "asked_flights", lambda config: range(110))
     for pictures in (True, False):
         told.run(f"pictures: {pictures}", lambda pictures=pictures: page.write_report(tmp_path, True, pictures, summary))
         told.run(
@@ -301,7 +299,7 @@ def test_pages_are_made_of_folders(
         if before is not None:
             (tmp_path / "summary.json").write_text(json.dumps(before))
         monkeypatch.setattr(page, "summarize", lambda rows, protocol: {"rows": len(rows)})
-        told.run(f"before: {name}", lambda: page.summary_of(tmp_path, rows))
+        told.run(f"before: {name}", lambda: page.summary_of(flown))
     page.write_summary(tmp_path, {"new": 1})
     told.run("written", lambda: json.loads((tmp_path / "summary.json").read_text()))
     told.run("plain", lambda: page._plain({"a": [None, {"b": None}], "c": 1}))

@@ -17,8 +17,8 @@ from airworthy.benchmarks.fly import run_record
 from airworthy.benchmarks.fly.film import Video
 from airworthy.benchmarks.fly.job import FlightsKept, FlyResult
 from airworthy.benchmarks.fly.replay import Comparison
+from airworthy.benchmarks.navigation import flown_folder
 from airworthy.benchmarks.navigation import replay as navigation_replay
-from airworthy.benchmarks.navigation import store
 from airworthy.benchmarks.navigation.job import Benchmarked
 from airworthy.benchmarks.navigation.replay import PlanningTime, Replayed
 from airworthy.benchmarks.navigation.report import page
@@ -334,12 +334,14 @@ def test_reports_are_written_again(told: Transcript, monkeypatch: Patch) -> None
     }
     partly = {**summary, "flips": [], "state": {"complete": False, "flights": 2520, "finished": 4}}
     Path("out").mkdir()
-    monkeypatch.setattr(store, "read_manifest", lambda folder: manifest)
-    monkeypatch.setattr(store, "read_rows", lambda folder: rows)
+    flown = SimpleNamespace(manifest=manifest, rows=rows, config=SimpleNamespace(compute="fixed"))
+    monkeypatch.setattr(flown_folder, "read_flown", lambda folder: flown)
     monkeypatch.setattr(page, "write_report", told.fake("write_report", Path("out/report.html")))
     monkeypatch.setattr(page, "write_summary", told.fake("write_summary"))
     for name, found in (("repeats", summary), ("none", partly)):
-        monkeypatch.setattr(page, "summary_of", lambda folder, rows, found=found: found)
+        flown.flights = found["state"]["flights"]
+        flown.missing = {} if found["state"]["complete"] else {"ego": flown.flights - len(rows)}
+        monkeypatch.setattr(page, "summary_of", lambda flown, found=found: found)
         for words in ("out", "out --json --no-pictures"):
             told.run(f"report {words}: {name}", lambda words=words: report.main(words.split()))
     for words in ("out --why", "out --why --json"):

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from airworthy import __version__
-from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation, check, file_name
+from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, file_name
 from airworthy.benchmarks.navigation.flight_records import Row, rows_of, same_row
+from airworthy.benchmarks.navigation.flown_folder import read_flown
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
-from airworthy.benchmarks.navigation.own_scenes import OwnSceneConfig, is_own, own_scenes_from
+from airworthy.benchmarks.navigation.own_scenes import OwnSceneConfig, is_own
 from airworthy.benchmarks.navigation.score import published_time
-from airworthy.benchmarks.navigation.store import WRITTEN, parquet_bytes, read_manifest, read_rows
+from airworthy.benchmarks.navigation.store import parquet_bytes
 from airworthy.benchmarks.navigation.takeoff import FlownBatch
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import parse_json
 from airworthy.simulation import write_flight
 from airworthy.simulation.start_state import check_device
-from airworthy.tasks.navigation import NavigationProtocol
 
-__all__ = ["PlanningTime", "Replayed", "config_of", "fly_row", "planning_times", "replay_row"]
+__all__ = ["PlanningTime", "Replayed", "fly_row", "planning_times", "replay_row"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # How long planners think, by the clock of this machine: one flight at a time on one thread, beside what was published.
@@ -122,39 +122,6 @@ class Replayed:
     version: str
 
 
-def config_of(identity: Mapping[str, Any], folder: str | Path = ".") -> NavigationConfig:
-    """Return the configuration that a manifest tells of.
-
-    Raises:
-        AirworthyError: It is damaged, or of another version.
-    """
-    options = dict(identity.get("config", {}))
-    try:
-        options.pop("vehicle_files", None)
-        scenes = own_scenes_from(options.pop("places", []))
-        options |= {name: options.pop(written) for name, written in WRITTEN.items() if written in options}
-        known = {item.name for item in fields(NavigationConfig)}
-        if not options or not set(options) <= known:
-            raise TypeError("fields")
-        options["protocol"] = NavigationProtocol(**options["protocol"])
-        options["perturb"] = Perturbation(**options["perturb"])
-        options.setdefault("configurations", ())
-        options.setdefault("scenes", ())
-        for name in ("vehicles", "scenarios", "configurations", "scenes"):
-            options[name] = tuple(options[name])
-        config = (
-            OwnSceneConfig(**options, out=Path(folder), places=scenes)
-            if scenes
-            else NavigationConfig(**options, out=Path(folder))
-        )
-        check(config)
-    except (TypeError, KeyError, ValueError) as error:
-        raise AssetError(f"The manifest in {str(folder)!r} does not tell its configuration: it is damaged.") from error
-    except AirworthyError as error:
-        raise AssetError(f"The manifest in {str(folder)!r} is damaged: {error}") from error
-    return config
-
-
 def replay_row(folder: str | Path, number: int, keep: bool = True, pilot: str = "") -> Replayed:
     """Fly a row of a folder again.
 
@@ -169,12 +136,13 @@ def replay_row(folder: str | Path, number: int, keep: bool = True, pilot: str = 
         AirworthyError: There is no such row, or its pilot is not to be had.
     """
     folder = Path(folder)
-    manifest, rows = read_manifest(folder), read_rows(folder)
+    flown_folder = read_flown(folder)
+    manifest, rows = flown_folder.manifest, flown_folder.rows
     if not rows:
         raise AirworthyError(f"The folder {str(folder)!r} holds no flights yet: run its command again.")
     if not 0 <= number < len(rows):
         raise AirworthyError(f"There is no row {number} in {str(folder)!r}, which holds {len(rows)}: 0 to {len(rows) - 1}.")
-    recorded, config = rows[number], config_of(manifest["identity"], folder)
+    recorded, config = rows[number], flown_folder.config
     check_device(config.device)
     names = manifest.get("words", {})
     who = method_of(pilot or str(names.get(recorded["pilot"], recorded["pilot"])))

@@ -216,7 +216,9 @@ def score_of(
     weight = (outside / outside.sum())[:, None] * inside
     value = np.where(known, table, 0.0)
     mean = float((weight * value).sum())
-    variance = float((weight * np.where(known, value - mean, 0.0) ** 2).sum())
+    # The mean of equal rates is off by a rounding, which would be all the variance there is: divided by the largest, itself.
+    equal = bool(np.ptp(table[known]) == 0.0)
+    variance = 0.0 if equal else float((weight * np.where(known, value - mean, 0.0) ** 2).sum())
     return Score(pilot, 100.0 * mean, variance, missing, int(known.sum()), table.size)
 
 

@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from airworthy.benchmarks.navigation.config import (
     vehicle_names_of,
 )
 from airworthy.benchmarks.navigation.flight_records import COLUMNS, DRAWN, LINE
+from airworthy.benchmarks.navigation.flight_values import impossible
 from airworthy.benchmarks.navigation.own_scenes import is_own
 from airworthy.benchmarks.navigation.score import line_of
 from airworthy.core.errors import AirworthyError, AssetError
@@ -199,25 +199,21 @@ def flight_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def _wrong_row(rows: Sequence[Row]) -> str:
     """Return what is wrong with the first row that cannot stand in a table, by its number from 0; "" where all are well."""
     seen: dict[tuple[Any, ...], int] = {}
+    category: dict[str, str] = {}
     for number, row in enumerate(rows):
         if not _makes_sense(row):
             return f"row {number} tells of no flight"
         if not _known_vehicle(row["vehicle"]):
             return f"row {number} is of the vehicle {row['vehicle'][:60]!r}, which is none of the catalogue and no file"
-        endless = next((name for name in (*_FINITE, *_FINITE_SUCCESS * row["success"]) if not isfinite(row[name])), "")
-        if endless or row["time_s"] < 0.0:
-            name = endless or "time_s"
-            return f"row {number} has {name} {row[name]}, where a flight that ended as {row['outcome']} has a number"
+        expected = category.setdefault(row["vehicle"], _category(row["vehicle"]) or row["category"])
+        if row["category"] != expected:
+            return f"row {number} calls {row['vehicle'][:60]!r} {row['category'][:60]!r}, which is {expected!r}"
+        if what := impossible(row):
+            return f"row {number} {what}"
         before = seen.setdefault(flight_key(row), number)
         if before != number:
             return f"row {number} is the flight of row {before} once more"
     return ""
-
-
-_FINITE = ("time_s", "mass_kg", "twr", "alpha_xy", "alpha_z", "body_radius_m", "a_max_m_s2")
-"""Numbers that every flight has, however it ended."""
-_FINITE_SUCCESS = ("arrival_s", "take_off_s", "end_x_m", "end_y_m", "end_z_m", "goal_distance_m")
-"""Numbers that one has besides which arrived."""
 
 
 @cache
@@ -225,6 +221,14 @@ def _known_vehicle(name: str) -> bool:
     from airworthy.vehicles import vehicle_names
 
     return is_file(name) or name in vehicle_names()
+
+
+@cache
+def _category(name: str) -> str:
+    """Return the category of a vehicle of the catalogue; "" of a file, which may lie on another machine."""
+    from airworthy.vehicles import vehicle
+
+    return "" if is_file(name) else str(vehicle(name).extra.get("category", "other"))
 
 
 def _makes_sense(row: Row) -> bool:

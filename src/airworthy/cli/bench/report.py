@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
@@ -22,6 +22,9 @@ from airworthy.benchmarks.navigation.report.tables import (
 from airworthy.cli.bench.navigation import show_scores
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError
+
+if TYPE_CHECKING:
+    from airworthy.benchmarks.navigation.flown_folder import FlownFolder
 
 _DESCRIPTION = (
     "Write report.html of a folder that `airworthy bench navigation` or `airworthy bench sensitivity` wrote, from its results"
@@ -46,45 +49,41 @@ class ReportConfig:
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     config = run_tyro(ReportConfig, argv, "airworthy bench report", _DESCRIPTION)
+    from airworthy.benchmarks.navigation.flown_folder import read_flown
     from airworthy.benchmarks.navigation.report.text import titles_of
     from airworthy.benchmarks.navigation.sensitivity.study import STUDY_FILE
-    from airworthy.benchmarks.navigation.store import read_manifest, read_rows
 
     if (config.folder / STUDY_FILE).is_file():
         _study(config)
         return 0
-    manifest, rows = read_manifest(config.folder), read_rows(config.folder)
-    titles = titles_of(manifest)
+    flown = read_flown(config.folder)
+    titles = titles_of(flown.manifest)
     if config.why:
-        _why(rows, titles, config.json)
+        _why(flown, titles, config.json)
         return 0
-    _report(config, manifest, rows, titles)
+    _report(config, flown, titles)
     return 0
 
 
-def _report(
-    config: ReportConfig, manifest: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]
-) -> None:
+def _report(config: ReportConfig, flown: FlownFolder, titles: Mapping[str, str]) -> None:
     """Write the page, and print scores, trends and times of planning."""
     from airworthy.benchmarks.navigation.report.page import summary_of, write_report, write_summary
     from airworthy.core.files import lock_folder
 
     with lock_folder(config.folder):
-        summary = summary_of(config.folder, rows)
+        summary = summary_of(flown)
         path = write_report(config.folder, quiet=config.json, pictures=config.pictures, summary=summary)
         write_summary(config.folder, summary)
     within = trends_within(summary, titles)
-    trend, thinking = trends(summary, titles), planning(summary, rows, titles, manifest["identity"]["config"]["compute"])
-    offered = proposals(rows, titles)
+    trend, thinking = trends(summary, titles), planning(summary, flown.rows, titles, flown.config.compute)
+    offered = proposals(flown.rows, titles)
     if config.json:
         keys = ("scores", "scenarios", "correlations", "correlations_by_category", "paired", "flips")
         scores = {name: summary[name] for name in keys}
         emit_json({"report": str(path), **scores, "planning": thinking, "proposals": offered})
         return
     show_scores(summary)
-    state = summary["state"]
-    if not state["complete"]:
-        print(f"This is not all: {state['finished']:,} of {state['flights']:,} flights are finished.")
+    _tell_missing(flown)
     heads = ("Rank correlation of success with", *INDICATOR_LABELS.values())
     show_table("", heads, [(row["title"], *(cell["words"] for cell in row["cells"])) for row in [*trend, *within]])
     pairs = [pair_row(entry, titles) for entry in summary["paired"]]
@@ -130,15 +129,21 @@ _TIMES = {
 }
 
 
-def _why(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], as_json: bool) -> None:
+def _tell_missing(flown: FlownFolder) -> None:
+    if flown.missing:
+        print(f"This is not all: {len(flown.rows):,} of {flown.flights:,} flights are finished.")
+
+
+def _why(flown: FlownFolder, titles: Mapping[str, str], as_json: bool) -> None:
     """Print success by layout and failures by cause; of a run that goes on, too: nothing is written."""
     from airworthy.benchmarks.navigation.aggregation import failures_of, layouts_of
     from airworthy.benchmarks.navigation.report.tables import WHY_HEADS, layout_heads, layout_rows, why_rows
 
-    failures, layouts = failures_of(rows), layouts_of(rows)
+    failures, layouts = failures_of(flown.rows), layouts_of(flown.rows)
     if as_json:
-        emit_json({"layouts": layouts, "failures": failures})
+        emit_json({"layouts": layouts, "failures": failures, "flights": flown.flights, "finished": len(flown.rows)})
         return
+    _tell_missing(flown)
     for pilot in dict.fromkeys(entry["pilot"] for entry in layouts):
         name = titles.get(pilot, pilot)
         own = [entry for entry in layouts if entry["pilot"] == pilot]

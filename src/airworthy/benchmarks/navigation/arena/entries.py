@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airworthy.benchmarks.navigation.config import NavigationConfig, asked_flights
-from airworthy.benchmarks.navigation.replay import config_of
+from airworthy.benchmarks.navigation.flown_folder import FlownFolder, read_flown
 from airworthy.benchmarks.navigation.report.text import titles_of
-from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, flight_key, read_manifest, read_rows
+from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, flight_key
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256_file
 from airworthy.tasks.navigation import NavigationProtocol
@@ -90,15 +89,15 @@ def leagues_of(folders: Sequence[Path]) -> tuple[list[League], list[str]]:
     common: dict[float, dict[str, Any]] = {}
     left_out: list[str] = []
     for folder in folders:
-        manifest = read_manifest(folder)
+        flown = read_flown(folder)
+        manifest = flown.manifest
         config = manifest["identity"]["config"]
         why = [item for item in manifest.get("division", {}).get("because", []) if not item.startswith("pilot ")]
         if why or "division" not in manifest:
             reason = "; ".join(why) or "its manifest does not tell its division"
             left_out.append(f"{folder.name}: not of the closed division ({reason}).")
             continue
-        asked = config_of(manifest["identity"], folder)
-        protocol = asked.protocol
+        protocol = flown.config.protocol
         limit = protocol.acceleration_m_s2
         terms = {name: config.get(name) for name in _ALIKE}
         differs = [name for name in _ALIKE if common.setdefault(limit, terms)[name] != terms[name]]
@@ -106,17 +105,17 @@ def leagues_of(folders: Sequence[Path]) -> tuple[list[League], list[str]]:
             left_out.append(f"{folder.name}: flown with another {' and '.join(differs)} than the folders before it.")
             continue
         league = leagues.setdefault(limit, League(protocol))
-        left_out += _join(league, folder, manifest, asked)
+        left_out += _join(league, flown)
     if not any(league.rows for league in leagues.values()):
         reason = " ".join(left_out) or "the tables hold no flights."
         raise AirworthyError(f"No flight is left to be ranked: {reason}")
     return [leagues[limit] for limit in sorted(leagues, reverse=True)], left_out
 
 
-def _join(league: League, folder: Path, manifest: Mapping[str, Any], asked: NavigationConfig) -> list[str]:
+def _join(league: League, flown: FlownFolder) -> list[str]:
     """Add the rows of a folder to a league; what was left out of them."""
+    folder, manifest, rows = flown.folder, flown.manifest, flown.rows
     unfair = {item.split("'")[1] for item in manifest["division"].get("because", []) if item.startswith("pilot '")}
-    rows = read_rows(folder)
     mine = [row for row in rows if row["pilot"] not in unfair]
     known = {flight_key(row): row for row in league.rows}
     fresh, again = [], 0
@@ -129,14 +128,13 @@ def _join(league: League, folder: Path, manifest: Mapping[str, Any], asked: Navi
             )
         again += before is not None
         fresh += [row] if before is None else []
-    absent = _absent(folder, asked, manifest["pilots"], rows)
     told = [
         f"{folder.name}: {name} is privileged, {sum(row['pilot'] == name for row in rows):,} flights."
         for name in sorted(unfair)
     ]
     if again:
         told.append(f"{folder.name}: {again:,} flights that a folder before it holds, too.")
-    told += absent
+    told += _absent(flown)
     league.rows += fresh
     league.titles |= {name: title for name, title in titles_of(manifest).items() if name not in league.titles}
     pilots = tuple(dict.fromkeys(row["pilot"] for row in fresh))
@@ -146,24 +144,9 @@ def _join(league: League, folder: Path, manifest: Mapping[str, Any], asked: Navi
     return told
 
 
-def _absent(folder: Path, config: NavigationConfig, pilots: Iterable[str], rows: Sequence[Row]) -> list[str]:
-    """Return a sentence that counts the flights which have no row, as of a run that was stopped; none where all have one.
-
-    Raises:
-        AssetError: A row is of a flight that the manifest does not ask for.
-    """
-    asked = {(f.scenario, f.configuration, f.vehicle, f.repeat) for f in asked_flights(config)}
-    flown: dict[str, int] = dict.fromkeys(pilots, 0)
-    for number, row in enumerate(rows):
-        if row["pilot"] not in flown or flight_key(row)[1:] not in asked:
-            raise AssetError(
-                f"{str(folder / RESULTS_FILE)!r} is damaged, row {number} is of a flight that {MANIFEST_FILE} does not ask for:"
-                " the command of its benchmark writes it again."
-            )
-        flown[row["pilot"]] += 1
-    part = [pilot for pilot, count in flown.items() if count < len(asked)]
-    if not part:
+def _absent(flown: FlownFolder) -> list[str]:
+    """Return a sentence that counts the flights which have no row, as of a run that was stopped; none where all have one."""
+    if not flown.missing:
         return []
-    whole = len(asked) * len(flown)
-    count = f"{whole - len(rows):,} of the {whole:,} flights"
-    return [f"{folder.name}: {count} that {MANIFEST_FILE} asks for, which have no row ({', '.join(part)})."]
+    count = f"{sum(flown.missing.values()):,} of the {flown.flights:,} flights"
+    return [f"{flown.folder.name}: {count} that {MANIFEST_FILE} asks for, which have no row ({', '.join(flown.missing)})."]

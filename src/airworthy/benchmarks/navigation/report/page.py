@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from airworthy.benchmarks.navigation.aggregation import pilots_of, summarize, vehicles_of
-from airworthy.benchmarks.navigation.config import NavigationConfig, asked_flights
+from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.flown_folder import FlownFolder, read_flown
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.missions import scene_of
 from airworthy.benchmarks.navigation.replay import fly_row
@@ -24,7 +25,6 @@ from airworthy.benchmarks.navigation.report.figures import (
     figure_scenarios,
 )
 from airworthy.benchmarks.navigation.score import cells_of
-from airworthy.benchmarks.navigation.store import read_manifest, read_rows
 from airworthy.benchmarks.navigation.takeoff import FlownBatch
 from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
@@ -199,10 +199,11 @@ def write_report(
         AssetError: The folder is none, or damaged.
     """
     folder = Path(folder)
-    manifest, rows = read_manifest(folder), read_rows(folder)
+    flown = read_flown(folder)
+    manifest, rows = flown.manifest, flown.rows
     if not rows:
         raise AssetError(f"The folder {str(folder)!r} holds no flights yet: run its command again.")
-    summary = summary_of(folder, rows) if summary is None else summary
+    summary = summary_of(flown) if summary is None else summary
     titles = report_text.titles_of(manifest)
     pilots, vehicles = pilots_of(rows), vehicles_of(rows)
     scenarios = list(dict.fromkeys(row["scenario"] for row in rows))
@@ -215,7 +216,7 @@ def write_report(
         "grid": figure_grid(rates, vehicles, pilots, titles),
         "outcomes": figure_outcomes(summary["outcomes_by_scenario"], pilots, titles, scenarios),
     }
-    views = _views(manifest, rows, folder, titles, quiet) if pictures else []
+    views = _views(flown, titles, quiet) if pictures else []
     content = {
         **text_content,
         "figures": {name: markup(svg) for name, svg in figures.items()},
@@ -225,28 +226,23 @@ def write_report(
     return write_text(folder / REPORT_FILE, page_of("airworthy.benchmarks.navigation", trim=False, **content))
 
 
-def summary_of(folder: str | Path, rows: Sequence[Row]) -> dict[str, Any]:
+def summary_of(flown: FlownFolder) -> dict[str, Any]:
     """Return every number of the report from the rows of a folder; from its manifest how much was asked for, and from its
     summary only what neither tells: on which machine, in what time."""
-    path = Path(folder) / SUMMARY_FILE
+    path = flown.folder / SUMMARY_FILE
     summary_before = read_json(path, _SUMMARY_MAX) if path.is_file() else {}
     kept = summary_before if isinstance(summary_before, dict) else {}
     machine, state, took = (kept.get(name) for name in ("hardware", "state", "seconds"))
     known = isinstance(machine, dict) and all(isinstance(machine.get(name), str | int) for name in _MACHINE)
-    from airworthy.benchmarks.navigation.replay import config_of
-
-    manifest = read_manifest(folder)
-    config = config_of(manifest["identity"], folder)
-    flights = len(asked_flights(config)) * len(manifest["pilots"])
     return {
-        **summarize(rows, config.protocol),
+        **summarize(flown.rows, flown.config.protocol),
         "hardware": machine if known else dict.fromkeys(_MACHINE, "unknown"),
         # A summary of before may tell of more rows than are there now.
         "state": {
             **(state if isinstance(state, dict) else {}),
-            "complete": len(rows) >= flights,
-            "flights": flights,
-            "finished": len(rows),
+            "complete": not flown.missing,
+            "flights": flown.flights,
+            "finished": len(flown.rows),
         },
         "seconds": _seconds(took),
     }
@@ -291,18 +287,16 @@ def _heatmaps(
     return found
 
 
-def _views(manifest: Mapping[str, Any], rows: Sequence[Row], folder: Path, titles: Mapping[str, str], quiet: bool) -> list[Any]:
-    from airworthy.benchmarks.navigation.replay import config_of
-
+def _views(flown: FlownFolder, titles: Mapping[str, str], quiet: bool) -> list[Any]:
     who: dict[str, NavigationMethod] = {}
-    for name, specifier in manifest.get("words", {}).items():
+    for name, specifier in flown.manifest.get("words", {}).items():
         try:
             found = method_of(specifier)
             check_ready(found)
         except AirworthyError:  # a file that has moved, weights that are not here: its flights stay without pictures
             continue
         who[name] = found
-    return scenario_views(rows, who, _here(config_of(manifest["identity"], folder)), titles, quiet)
+    return scenario_views(flown.rows, who, _here(flown.config), titles, quiet)
 
 
 def _here(config: NavigationConfig) -> NavigationConfig:

@@ -25,11 +25,12 @@ from airworthy.benchmarks.navigation.config import (
     vehicle_names_of,
 )
 from airworthy.benchmarks.navigation.flight_records import COLUMNS
+from airworthy.benchmarks.navigation.flown_folder import read_flown
 from airworthy.benchmarks.navigation.job import run_benchmark
 from airworthy.benchmarks.navigation.missions import check_drawn
 from airworthy.benchmarks.navigation.sensitivity.axes import AXES, IDEAL, StudyPoint, points_of, spelled
 from airworthy.benchmarks.navigation.sensitivity.effects import effects_of, idle_points
-from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, ROWS_MAX, read_manifest, read_rows
+from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, ROWS_MAX, read_manifest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_bytes, write_bytes, write_json
 from airworthy.core.idle_options import refuse_idle
@@ -283,7 +284,7 @@ def _gathered(folder: Path, points: Mapping[str, Any]) -> list[Row]:
         where = folder / POINTS / name
         if (where / RESULTS_FILE).is_file():
             head = {"point": name, "axis": point["axis"], "level": spelled(point["level"])}
-            found += [{**head, **row} for row in read_rows(where)]
+            found += [{**head, **row} for row in read_flown(where).rows]
         else:
             found += [row for row in before if row["point"] == name]
     return found
