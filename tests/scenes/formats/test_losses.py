@@ -12,7 +12,21 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Mesh
 from airworthy.scenes.formats import EXPORTS, Model, export_losses, export_scene, read_model
-from airworthy.scenes.record import Haze, Instance, Material, PointLight, Scene, Texture
+from airworthy.scenes.record import (
+    Beacon,
+    GateFrame,
+    Haze,
+    Instance,
+    Material,
+    PointLight,
+    Pose,
+    Rain,
+    Region,
+    Scene,
+    Sky,
+    Snow,
+    Texture,
+)
 
 SQUARE = Mesh(
     np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], np.float32),
@@ -170,3 +184,78 @@ def test_a_format_that_the_name_denies_is_refused(name: str, format_: str, tmp_p
 )
 def test_other_names_are_free(name: str, format_: str, tmp_path: Path) -> None:
     assert export_scene(model_of(Material()), tmp_path / name, format_).exists()
+
+
+HALL = Scene(
+    "hall",
+    {"box": Box((1.0, 1.0, 1.0))},
+    instances=(Instance("box", semantic="wall"), Instance("box", (3.0, 0.0, 0.0), visible=False)),
+    lights=(),
+    looks=(Instance("box", (6.0, 0.0, 0.0)),),
+    sky=Sky(intensity=0.3),
+    bounds=Region((-9.0, -9.0, -9.0), (9.0, 9.0, 9.0)),
+    start=Pose((0.0, 0.0, 2.0)),
+    goal=Pose((4.0, 0.0, 2.0)),
+    spawn=(Region((0.0, 0.0, 2.0), (1.0, 1.0, 3.0)),),
+    gates=(GateFrame("door", ((4.0, 0.5, 2.0), (4.0, -0.5, 2.0), (4.0, -0.5, 1.0), (4.0, 0.5, 1.0))),),
+    beacons=(Beacon("door", 1, (4.0, 0.5, 2.0)),),
+    courses=("line",),
+)
+NEVER = "spawn (1), gates (1), beacons (1), courses (1)"
+
+
+@pytest.mark.parametrize(
+    ("ending", "lost"),
+    [
+        ("glb", f"sky, bounds, start, goal, {NEVER}"),
+        ("dae", f"sky, bounds, start, goal, {NEVER}"),
+        ("sdf", f"classes (2), bounds, start, goal, {NEVER}"),
+        ("obj", f"sky, classes (2), bounds, start, goal, {NEVER}"),
+        ("stl", f"sky, classes (2), bounds, start, goal, {NEVER}"),
+        ("ply", f"sky, classes (2), bounds, start, goal, {NEVER}"),
+        ("pcd", f"sky, classes (2), looks (1), {NEVER}"),
+        ("cloud.ply", f"sky, classes (2), looks (1), {NEVER}"),
+    ],
+)
+def test_what_a_place_says_of_itself_is_said_where_it_is_left_out(ending: str, lost: str) -> None:
+    alike = "Shapes like all others there: 1 that are seen and not hit and 1 that are hit and not seen; glb and sdf part them."
+    said = export_losses(HALL, ending)
+    assert said == (f"Left out, too: {lost}; toml keeps all.", *([alike] if ending in ("obj", "dae", "stl", "ply") else []))
+
+
+@pytest.mark.parametrize("ending", ["obj", "dae", "stl", "ply"])
+def test_shapes_that_are_not_seen_or_not_hit_stand_among_the_others(ending: str, tmp_path: Path) -> None:
+    """As is said of them: the file spans all three boxes."""
+    found = read_model(export_scene(HALL, tmp_path / f"a.{ending}"))
+    corners = np.concatenate([mesh.vertices for mesh in found.shapes.values() if isinstance(mesh, Mesh)])
+    assert corners[:, 0].max() - corners[:, 0].min() == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "weather"), [("haze", Haze(0.01)), ("rain", Rain(5.0)), ("snow", Snow(cover=0.5))], ids=["haze", "rain", "snow"]
+)
+def test_each_weather_is_said(name: str, weather: Any) -> None:
+    bare = Scene("bare", lights=())
+    assert export_losses(replace(bare, **{name: weather}), "glb") == (f"Left out, too: {name}; toml keeps all.",)
+    assert export_losses(bare, "glb") == ()
+
+
+def test_a_solid_has_one_material_and_others_of_it_are_of_no_shape() -> None:
+    dull, worn = Material(), Material(metallic=1.0)
+    shown = replace(model_of(dull), materials={"m": dull, "n": worn})
+    named = (replace(shown.instances[0], materials=("m", "n")),)
+    assert export_losses(replace(shown, shapes={"square": Box((1.0, 1.0, 1.0))}, instances=named), "sdf") == ()
+    assert "metallic of 1 of 2" in export_losses(replace(shown, instances=named), "dae")[0]
+
+
+@pytest.mark.parametrize("ending", ["obj", "dae", "stl", "ply", "pcd"])
+def test_lights_are_said_where_there_are_none(ending: str) -> None:
+    lamps = (PointLight((0.0, 0.0, 2.0)), PointLight((1.0, 0.0, 2.0)))
+    assert export_losses(Scene("lit", lights=lamps), ending) == ("Left out, too: lights (2); toml keeps all.",)
+    assert export_losses(Scene("lit", lights=lamps), "glb") == export_losses(Scene("lit", lights=lamps), "sdf") == ()
+
+
+def test_holes_are_kept_by_a_map_with_alpha_alone() -> None:
+    """A map of three channels has no mask to be written, so that its holes are left out."""
+    assert export_losses(model_of(Material(alpha_cutoff=0.5, base_color_map="leaf")), "obj") == ()
+    assert "alpha_cutoff of 1 of 1" in export_losses(model_of(Material(alpha_cutoff=0.5, base_color_map="image")), "obj")[0]

@@ -1,4 +1,4 @@
-"""What of a scene a format has no place for, as it is written here: fields of materials, lights, motion, weather."""
+"""What of a scene a format has no place for, as it is written here: fields of materials, lights, motion, weather, the place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from airworthy.geometry import Mesh
 from airworthy.scenes.formats._parts import Writable, as_model, material_of, shape_of
 from airworthy.scenes.formats.model import Model
-from airworthy.scenes.record import Material, Scene
+from airworthy.scenes.record import Instance, Material, Scene
 
 __all__ = ["export_losses"]
 
@@ -24,6 +24,10 @@ _OF_SOLIDS = {"base_color", "emissive"}
 _BARE = {"stl": "shapes alone", "ply": "shapes and the colours of surfaces", "pcd": "points alone", "cloud.ply": "points alone"}
 _LIGHTS = ("glb", "sdf")
 """Formats that hold lights; of motion and weather toml alone tells."""
+_SKIES, _CLASSES, _CLOUDS = ("sdf",), ("glb", "dae"), ("pcd", "cloud.ply")
+"""Those that hold the colours of a sky, the classes of things, and, with points, bounds, start and goal."""
+_ALIKE = ("obj", "dae", "stl", "ply")
+"""Those whose shapes are all seen and hit; points are of what is hit."""
 
 _NEEDS = {
     "normal_scale": "normal_map",
@@ -38,7 +42,8 @@ _NEEDS = {
 
 
 def export_losses(thing: Writable, format: str) -> tuple[str, ...]:  # noqa: A002
-    """Return what is left out when a mesh, model or scene is written, a sentence for materials and one for the rest, or none.
+    """Return what is left out when a mesh, model or scene is written, a sentence for materials, one for the rest and one
+    for shapes that are not seen and hit alike, or none.
 
     Args:
         thing: What `export_scene` is given.
@@ -94,9 +99,31 @@ def _of_scene(thing: Writable, model: Model, format: str) -> tuple[str, ...]:  #
         lost += [f"motion of actors ({len(thing.actors)})"] if thing.actors else []
         plain = {item.name: item.default for item in fields(Scene)}
         lost += [name for name in ("haze", "rain", "snow") if getattr(thing, name) != plain[name]]
-    if not lost:
+        lost += _of_place(thing, model, format)
+    told = (f"Left out, too: {', '.join(lost)}; toml keeps all.",) if lost else ()
+    return (*told, *_of_unlike(model, format))
+
+
+def _of_place(thing: Scene, model: Model, format: str) -> list[str]:  # noqa: A002
+    """Return what of a place itself is left out: what surrounds it, what its things are, and where flights begin and lead."""
+    plain = Scene("")
+    classes = {item.semantic for item in model.instances}
+    lost = ["sky"] if thing.sky != plain.sky and format not in _SKIES else []
+    lost += [f"classes ({len(classes)})"] if classes > {Instance.semantic} and format not in _CLASSES else []
+    said = [name for name in ("bounds", "start", "goal") if getattr(thing, name) != getattr(plain, name)]
+    lost += said if format not in _CLOUDS else []
+    lost += [f"looks ({len(thing.looks)})"] if thing.looks and format in _CLOUDS else []
+    counted = ((name, len(getattr(thing, name))) for name in ("spawn", "gates", "beacons", "courses"))
+    return lost + [f"{name} ({count})" for name, count in counted if count]
+
+
+def _of_unlike(model: Model, format: str) -> tuple[str, ...]:  # noqa: A002
+    """Return what becomes seen and hit alike where a format has one kind of shape."""
+    if format not in _ALIKE:
         return ()
-    return (f"Left out, too: {', '.join(lost)}; toml keeps all.",)
+    seen, hit = (sum(not getattr(item, name) for item in model.instances) for name in ("collide", "visible"))
+    counts = [f"{count} that are {how}" for count, how in ((seen, "seen and not hit"), (hit, "hit and not seen")) if count]
+    return (f"Shapes like all others there: {' and '.join(counts)}; glb and sdf part them.",) if counts else ()
 
 
 def _lost(material: Material, kept: set[str]) -> list[str]:
