@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -346,6 +347,8 @@ def test_a_system_describes_itself(tmp_path: Path) -> None:
         ({"scenarios": ("desert",)}, "Unknown scenario 'desert'"),
         ({"trials": 11}, "expected 1 to 10"),
         ({"batch": 0}, "--batch is 0"),
+        ({"vehicles": ("own.toml", "./own.toml")}, "The same vehicle was named twice: own.toml, ./own.toml; name each once."),
+        ({"vehicles": ("own.toml", os.path.abspath("own.toml"))}, "The same vehicle was named twice: own.toml, /"),
         ({"seed": -1}, "seed is -1; expected 0 to 2^63 - 1"),
         ({"decision_timeout": 0.0}, "--decision-timeout is 0.0"),
         ({"warm_up": float("nan")}, "warm_up is nan; expected a finite number"),
@@ -364,6 +367,47 @@ def test_quick_keeps_what_was_named() -> None:
     assert quick(NavigationConfig(quick=True)).trials == 1
     assert quick(NavigationConfig(quick=True, trials=3)).trials == 3
     assert quick(NavigationConfig()).trials == 10
+
+
+def test_what_is_flown_alone_is_doubted(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finished run is taken up without a word; of one that lacks a block that block's flights are looked at."""
+    folder = tmp_path / "again"
+    shutil.copytree(whole, folder)
+    asked: list[list[str]] = []
+
+    def told(methods: Any, flights: Any, config: Any) -> None:
+        asked.append([item.name for item in methods])
+        asked.append([flight.scenario for flight in flights])
+
+    monkeypatch.setattr(job, "warn_of_doubts_in_benchmark", told)
+    assert run_benchmark(small(folder)).complete
+    assert asked == [[], []]
+    next((folder / store.BLOCKS).glob("*.parquet")).unlink()
+    assert run_benchmark(small(folder)).complete
+    assert asked[2] == ["straight"]
+    assert len(asked[3]) == 2
+    assert table(folder) == table(whole)
+
+
+def test_what_is_kept_names_no_path_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder below the working directory is named as seen from there, any other by its own name."""
+
+    def out(folder: Path) -> str:
+        return command_line(NavigationConfig(out=folder)).partition("--out ")[2]
+
+    assert out(tmp_path / "runs" / "n") == "n"
+    assert out(Path("runs/n")) == "runs/n"
+    monkeypatch.chdir(tmp_path)
+    assert out(tmp_path / "runs" / "n") == "runs/n"
+    assert out(tmp_path) == tmp_path.name
+
+
+def test_committed_results_name_no_path_of_a_machine() -> None:
+    results = Path(__file__).parents[2] / "docs/results"
+    path = re.compile(r"(?<![\w+/=.])/(?:work|tmp|home|root|Users)/")
+    files = [file for ending in ("json", "html", "md") for file in results.rglob(f"*.{ending}")]
+    assert len(files) > 20
+    assert not [str(file) for file in files if path.search(file.read_text(encoding="utf-8"))]
 
 
 def test_commands(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

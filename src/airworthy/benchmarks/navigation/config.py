@@ -6,6 +6,7 @@ Options of `airworthy bench navigation` that change nothing beside the others.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
@@ -423,8 +424,11 @@ def scenario_names(tokens: Sequence[str]) -> list[str]:
 
 
 def _each_once(option: str, names: Sequence[str]) -> None:
-    """Refuse a list of names that holds one twice: it would be flown once, which is not what was asked for."""
-    if len(set(names)) != len(names):
+    """Refuse a list of names that holds one twice: it would be flown once, which is not what was asked for.
+
+    A vehicle's file is one by whatever path, and would be flown, and weighted, as two.
+    """
+    if len({os.path.realpath(name) if is_file(name) else name for name in names}) != len(names):
         raise AirworthyError(f"The same {option.removesuffix('s')} was named twice: {', '.join(names)}; name each once.")
 
 

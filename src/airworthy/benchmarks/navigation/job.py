@@ -254,8 +254,12 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
         method_specifiers = {item.name: specifier for specifier, item in flying.items()}
         outside = {item.name for item in flying.values() if item.identity.get("pilot") in EXTERNAL_KINDS}
         warn_of_kept([block for block in mine if block.pilot in outside], store, config.out)
-        warn_of_doubts_in_benchmark(flying.values(), asked_flights(config), config)
-        interrupted = _fly_all(mine, method_specifiers, config, store, quiet, step)
+        left = left_of(mine, store)
+        # Of what is flown now: who takes up a finished run was told when it flew.
+        waiting = {block.pilot for block in left}
+        doubted = list(dict.fromkeys(flight for block in left for flight in block.flights))
+        warn_of_doubts_in_benchmark([item for item in flying.values() if item.name in waiting], doubted, config)
+        interrupted = _fly_all(left, method_specifiers, config, store, quiet, step)
         blocks = plan_of(store, config)
         done = done_of(blocks, store)
         summary = _written(config, blocks, done, store)
@@ -284,7 +288,7 @@ def _notes(config: NavigationConfig, flying: Any, system: dict[str, Any]) -> dic
 
 
 def _fly_all(
-    blocks: Sequence[FlightBlock],
+    left: Sequence[FlightBlock],
     method_specifiers: dict[str, str],
     config: NavigationConfig,
     store: NavigationStore,
@@ -292,7 +296,6 @@ def _fly_all(
     step: Callable[[str], None] | None,
 ) -> bool:
     """Fly every block that is not finished; returns whether somebody stopped it."""
-    left = left_of(blocks, store)
     if not left:
         return False
     with counting(sum(len(block.flights) for block in left), "flying", quiet) as progress_callback:

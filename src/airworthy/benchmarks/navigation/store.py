@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ __all__ = [
     "parsed_rows",
     "read_manifest",
     "read_rows",
+    "spelled_folder",
 ]
 
 # ---- What the numbers of a run depend on, and the command that repeats it ---------------------------------------------------
@@ -105,7 +106,20 @@ def identity_of(config: NavigationConfig) -> dict[str, Any]:
 def command_line(config: NavigationConfig) -> str:
     """Return the exact command that makes the results again."""
     leave = ("json", "quick", "workers", "cluster", "report", "places")
+    config = replace(config, out=Path(spelled_folder(config.out)))
     return progress.command_line("airworthy bench navigation", config, leave_out=leave, short_numbers=True)
+
+
+def spelled_folder(folder: str | Path) -> str:
+    """Return a folder's name for what is kept: below the working directory as seen from there, elsewhere its own name alone.
+
+    Results are shown to others, whom the path on a machine tells nothing, and its owner too much.
+    """
+    path = Path(folder)
+    if not path.is_absolute():
+        return str(folder)
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else path.name
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from airworthy.benchmarks.navigation.report.figures import (
     figure_scenarios,
 )
 from airworthy.benchmarks.navigation.score import cells_of
+from airworthy.benchmarks.navigation.store import spelled_folder
 from airworthy.benchmarks.navigation.takeoff import FlownBatch
 from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
@@ -207,7 +208,7 @@ def write_report(
     titles = report_text.titles_of(manifest)
     pilots, vehicles = pilots_of(rows), vehicles_of(rows)
     scenarios = list(dict.fromkeys(row["scenario"] for row in rows))
-    text_content = report_text.content(_plain(summary), manifest, rows, str(folder))
+    text_content = report_text.content(_plain(summary), manifest, rows, spelled_folder(folder))
     rates = _plain(summary["vehicles"])
     figures = {
         "fleet": figure_fleet(vehicles),
