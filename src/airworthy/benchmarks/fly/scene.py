@@ -13,7 +13,7 @@ import numpy as np
 
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.navigation.config import NavigationConfig
-from airworthy.benchmarks.navigation.doubts import start_room, warn_of_doubts
+from airworthy.benchmarks.navigation.doubts import warn_of_doubts
 from airworthy.benchmarks.navigation.methods import (
     BODY,
     NavigationMethod,
@@ -25,6 +25,7 @@ from airworthy.benchmarks.navigation.methods import (
     own_method,
 )
 from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_maps, upright
+from airworthy.benchmarks.navigation.start_room import start_room
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.pilots import FlightPlan, FlightRun
@@ -458,11 +459,8 @@ class GoalFlight:
         check_ready(who)
         self.mission = _mission(config, vehicles, self.radius, scene)
         planner: Any = Alone(who.make) if who.alone else made(who.make) if who.own else who.make()
-        if not who.own:
-            away = self.mission.goal - self.mission.start
-            none = np.zeros(len(away), np.int64)
-            room = start_room(batch, self.mission.start, np.arctan2(away[:, 1], away[:, 0]), none)
-            warn_of_doubts(who.name, planner, self.mission, room)
+        if hasattr(planner, "doubts"):
+            _tell_doubts(who.name, planner, self.mission, batch)
         usual, settings = NavigationConfig(), planner.settings
         knows = who.privileged and settings is not None
         maps: Any = None
@@ -524,6 +522,13 @@ class GoalFlight:
         )
         self.pilot.over = ~self._watch.active
         return np.asarray(~self._watch.active | self.pilot.failed)
+
+
+def _tell_doubts(name: str, planner: Any, mission: Mission, batch: SceneBatch) -> None:
+    """Warn of what a planner doubts of flights that begin looking towards their goals."""
+    away = mission.goal - mission.start
+    heading, env = np.arctan2(away[:, 1], away[:, 0]), np.zeros(len(away), np.int64)
+    warn_of_doubts(name, planner, mission, start_room(batch, mission.start, heading, env, mission.lower, mission.upper))
 
 
 def _mission(config: FlyConfig, vehicles: Sequence[Vehicle], radius: Array, scene: Scene) -> Mission:

@@ -120,7 +120,8 @@ class StartRoom:
     nearest: Array
     """To the nearest surface [m], (n,)."""
     unseen: Array
-    """To the nearest at their sides and behind them, where no camera looks at first [m], (n,)."""
+    """To the nearest that is not in the picture that a camera takes there at first, around, above and below, ends of the box in
+    which they stay left out [m], (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +317,8 @@ class Planner(Protocol):
     `AirworthyError` where something is missing that it cannot fly without, such as weights: it is called before anything flies.
     One that looks at images itself has `maps_for(mission, scenes)`: it returns what is filled, by whole images, in the place of
     maps; scenes are told to privileged planners only. One that knows beforehand where it may fail has `doubts(mission, room)`,
-    which returns flights (n,) and why, a reason each: users are warned of them before anything flies.
+    which returns flights (n,) and why, a reason each: users are warned of them before anything flies. It is asked once for all
+    flights, before `reset`, also where each flight gets an object of its own.
     """
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool
 from airworthy.pilots.containment import PilotFailure, contained
-from airworthy.planners.common.interface import Maps, MapView, Mission, Motion, Planner, Setpoints
+from airworthy.planners.common.interface import Maps, MapView, Mission, Motion, Planner, Setpoints, StartRoom
 
 __all__ = ["Alone", "Guard", "made", "report_of"]
 
@@ -166,6 +166,10 @@ class Alone:
     def faults(self) -> dict[int, str]:
         """Cause by number of flights that failed."""
         return {flight: guard.causes[0] for flight, guard in enumerate(self._guards) if guard.causes[0]}
+
+    def doubts(self, mission: Mission, room: StartRoom) -> Any:
+        """Return what the first doubts of all flights: it is made as the others are."""
+        return self._first.doubts(mission, room) if hasattr(self._first, "doubts") else ()
 
     def reset(self, mission: Mission) -> None:
         """Make one planner per flight."""
