@@ -38,20 +38,7 @@ struct Tracer {
     }
   }
   // Points of hits in their instances' frames.
-  INLINE void place(const V3& point, Found& hit) const {
-    for (int k = 0; k < LANES; ++k) {
-      const int number = W::get(hit.instance, k);
-      if (number < 0) continue;
-      const InstanceRow& row = *batch.instance(env, number);
-      const float p[3] = {W::get(point.x, k) - row.position[0], W::get(point.y, k) - row.position[1], W::get(point.z, k) - row.position[2]};
-      float q[3];
-      for (int i = 0; i < 3; ++i)
-        q[i] = (row.rotation[i] * p[0] + row.rotation[3 + i] * p[1] + row.rotation[6 + i] * p[2]) * row.inverse_scale;
-      W::set(hit.local.x, k, q[0]);
-      W::set(hit.local.y, k, q[1]);
-      W::set(hit.local.z, k, q[2]);
-    }
-  }
+  INLINE void place(const V3& point, Found& hit) const { Surfaces::place(batch, env, point, hit); }
   // Which lanes see as far as `limit`.
   SHADING_MEMBER M open(const V3& from, const V3& direction, F limit, M wanted) const {
     if (flags & PATH_HOLES) {

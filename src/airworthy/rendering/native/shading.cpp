@@ -40,20 +40,7 @@ struct Shader {
     }
   }
   // Points of hits in their instances' frames.
-  INLINE void place(const V3& point, Found& hit) const {
-    for (int k = 0; k < LANES; ++k) {
-      const int number = W::get(hit.instance, k);
-      if (number < 0) continue;
-      const InstanceRow& row = *batch.instance(env, number);
-      const float p[3] = {W::get(point.x, k) - row.position[0], W::get(point.y, k) - row.position[1], W::get(point.z, k) - row.position[2]};
-      float q[3];
-      for (int i = 0; i < 3; ++i)
-        q[i] = (row.rotation[i] * p[0] + row.rotation[3 + i] * p[1] + row.rotation[6 + i] * p[2]) * row.inverse_scale;
-      W::set(hit.local.x, k, q[0]);
-      W::set(hit.local.y, k, q[1]);
-      W::set(hit.local.z, k, q[2]);
-    }
-  }
+  INLINE void place(const V3& point, Found& hit) const { Surfaces::place(batch, env, point, hit); }
   // Which hits are in holes of their materials.
   INLINE M hole(const V3& direction, F spread, const Found& hit) const {
     Fetched fetched;
@@ -70,9 +57,7 @@ struct Shader {
     const M met = wanted & (h.instance >= 0);
     if (!(flags & (USE_LEAF_SHADOWS | USE_GLASS)) || !N::any(met)) return met;
     // Whatever was met first is opaque for most rays, and they are done.
-    M cut = N::never();
-    for (int k = 0; k < LANES; ++k)
-      if (W::at(met, k)) W::set_m(cut, k, open_to_light(W::get(h.instance, k), W::get(h.face, k)));
+    const M cut = open_to_light(met, h.instance, h.face);
     if (!N::any(cut)) return met;
     const F length = N::sqrt(W::maximum(path.dot(path), N::c(1e-12f)));
     const V3 along = path * (N::c(1.0f) / length);
@@ -105,14 +90,13 @@ struct Shader {
     }
     return shut | going;
   }
-  // Whether a face is of a material with holes, where their shadows are asked for, or of glass.
-  INLINE bool open_to_light(int number, int face) const {
-    const InstanceRow& row = *batch.instance(env, number);
-    int material = row.material;
-    if (batch.shapes[row.shape].kind == KIND_MESH)
-      material += (int)appearance.faces[FACE_SIZE * ((long long)appearance.shape_appearance[4 * row.shape + 1] + face)];
-    const float* look = appearance.materials + MATERIAL_COLUMNS * material;
-    return ((flags & USE_LEAF_SHADOWS) && look[14] > 0.0f) || ((flags & USE_GLASS) && look[15] > 0.0f);
+  // Which faces are of a material with holes, where their shadows are asked for, or of glass.
+  INLINE M open_to_light(M met, I instance, I face) const {
+    const I base = Surfaces::materials(batch, appearance, env, met, instance, face) * MATERIAL_COLUMNS;
+    M open = N::never();
+    if (flags & USE_LEAF_SHADOWS) open = open | (W::gather(appearance.materials, base + 14) > 0.0f);
+    if (flags & USE_GLASS) open = open | (W::gather(appearance.materials, base + 15) > 0.0f);
+    return met & open;
   }
   // Snow on what faces the sky and is not sheltered.
   SHADING_MEMBER void snow(const float* row, M there, const Fetched& fetched, F travelled, Surface& s) const {
@@ -486,7 +470,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   V3 direction, rest = V3::c(camera_row[3], camera_row[4], camera_row[5]), beginning = V3::c(0.0f, 0.0f, 0.0f);
   M present = W::always();
   if (by_choice) {
-    for (int k = 0; k < LANES; ++k) W::set(slot, k, chosen.data[(long long)packet * LANES + k] - camera * packets * 16);
+    slot = L::load_i(chosen.data + (long long)packet * LANES) - camera * packets * 16;
     present = slot >= 0;
     slot = W::pick(present, slot, W::i(0));
     beside = (slot >> 4) * (RAY_ROWS * 16) + (slot & 15);
@@ -502,10 +486,9 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   V3 origin = V3::c(camera_row[0], camera_row[1], camera_row[2]);
   F q[4];
   for (int i = 0; i < 4; ++i) q[i] = N::c(camera_row[6 + i]);
-  for (int k = 0; k < LANES; ++k) {
-    const int p = by_choice ? (W::at(present, k) ? pixels.data[W::get(slot, k)] : -1) : pixels.data[(long long)place * 16 + lane0 + k];
-    W::set(pixel, k, p);
-    if (!(flags & USE_COLUMNS)) continue;
+  pixel = by_choice ? W::pick(present, W::gather(pixels.data, slot), W::i(-1)) : L::load_i(pixels.data + (long long)place * 16 + lane0);
+  for (int k = 0; k < LANES && (flags & USE_COLUMNS); ++k) {
+    const int p = W::get(pixel, k);
     const float* pose = camera_row + (p < 0 ? 0 : p % width) * CAMERA_STRIDE;
     W::set(origin.x, k, pose[0]);
     W::set(origin.y, k, pose[1]);
@@ -672,38 +655,51 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   // Who looks out of water is inside of nothing.
   if (flags & USE_WATER)
     first.backface = N::select(Water::of(appearance, first_hit.instance >= 0, first).volume, N::c(0.0f), first.backface);
-  for (int k = 0; k < LANES; ++k) {
-    if (!W::at(valid, k)) continue;
-    const long long at = base + W::get(pixel, k);
-    const bool met = W::get(first_hit.instance, k) >= 0;
-    if (by_choice) {
-      // One more sample of a mean.
-      const float share = settings.data[SET_SHARE];
-      const float value[3] = {W::get(color.x, k), W::get(color.y, k), W::get(color.z, k)};
-      for (int i = 0; i < 3; ++i) out_rgb.data[3 * at + i] += (value[i] - out_rgb.data[3 * at + i]) * share;
-    } else if (flags & OUT_RGB) {
-      out_rgb.data[3 * at] = W::get(color.x, k);
-      out_rgb.data[3 * at + 1] = W::get(color.y, k);
-      out_rgb.data[3 * at + 2] = W::get(color.z, k);
+  const M met = first_hit.instance >= 0;
+  const V3 nothing = V3::c(0.0f, 0.0f, 0.0f);
+  int here[LANES], places[LANES];
+  float colors[3][LANES];
+  W::spill_m(here, valid);
+  W::spill(places, pixel);
+  if (by_choice || (flags & OUT_RGB)) color.spill(colors);
+  for (int k = 0; k < LANES && (by_choice || (flags & OUT_RGB)); ++k) {
+    if (!here[k]) continue;
+    float* out = out_rgb.data + 3 * (base + places[k]);
+    for (int i = 0; i < 3; ++i) {
+      // By choice it is one more sample of a mean.
+      const float value = colors[i][k];
+      out[i] = by_choice ? out[i] + (value - out[i]) * settings.data[SET_SHARE] : value;
     }
-    if (flags & OUT_ALBEDO) {
-      out_albedo.data[3 * at] = met ? W::get(first.albedo.x, k) : 0.0f;
-      out_albedo.data[3 * at + 1] = met ? W::get(first.albedo.y, k) : 0.0f;
-      out_albedo.data[3 * at + 2] = met ? W::get(first.albedo.z, k) : 0.0f;
+  }
+  if (flags & (OUT_ALBEDO | OUT_NORMAL)) {
+    float albedo[3][LANES], normal[3][LANES];
+    V3::select(met, first.albedo, nothing).spill(albedo);
+    V3::select(met, first.normal, nothing).spill(normal);
+    for (int k = 0; k < LANES; ++k) {
+      if (!here[k]) continue;
+      const long long at = 3 * (base + places[k]);
+      for (int i = 0; i < 3 && (flags & OUT_ALBEDO); ++i) out_albedo.data[at + i] = albedo[i][k];
+      for (int i = 0; i < 3 && (flags & OUT_NORMAL); ++i) out_normal.data[at + i] = normal[i][k];
     }
-    if (flags & OUT_NORMAL) {
-      out_normal.data[3 * at] = met ? W::get(first.normal.x, k) : 0.0f;
-      out_normal.data[3 * at + 1] = met ? W::get(first.normal.y, k) : 0.0f;
-      out_normal.data[3 * at + 2] = met ? W::get(first.normal.z, k) : 0.0f;
-    }
-    if (flags & OUT_HITS) {
-      out_range.data[at] = met ? W::get(first_hit.range, k) : -1.0f;
-      out_instance.data[at] = W::get(first_hit.instance, k);
-      out_face.data[at] = W::get(first_hit.face, k);
-      out_barycentric.data[2 * at] = W::get(first_hit.b1, k);
-      out_barycentric.data[2 * at + 1] = W::get(first_hit.b2, k);
-      // Sheets of leaves are no outside of anything.
-      out_back.data[at] = met && W::get(first.cutoff, k) <= 0.0f ? W::get(first.backface, k) : 0.0f;
+  }
+  if (flags & OUT_HITS) {
+    int instance[LANES], face[LANES];
+    float range[LANES], weights[2][LANES], back[LANES];
+    W::spill(instance, first_hit.instance);
+    W::spill(face, first_hit.face);
+    W::spill(range, N::select(met, first_hit.range, N::c(-1.0f)));
+    W::spill(weights[0], first_hit.b1);
+    W::spill(weights[1], first_hit.b2);
+    // Sheets of leaves are no outside of anything.
+    W::spill(back, N::select(met & (first.cutoff <= 0.0f), first.backface, N::c(0.0f)));
+    for (int k = 0; k < LANES; ++k) {
+      if (!here[k]) continue;
+      const long long at = base + places[k];
+      out_range.data[at] = range[k];
+      out_instance.data[at] = instance[k];
+      out_face.data[at] = face[k];
+      for (int i = 0; i < 2; ++i) out_barycentric.data[2 * at + i] = weights[i][k];
+      out_back.data[at] = back[k];
     }
   }
 }

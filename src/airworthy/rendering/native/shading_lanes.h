@@ -71,6 +71,15 @@ struct W {
     return out;
   }
 #endif
+  // Lanes into an array, for loops over them: a lane whose number is not known at compile time is read from memory, and each read
+  // would send the whole vector there again.
+  static INLINE void spill(float* p, F x) { N::store(p, x); }
+  static INLINE void spill(int* p, I x) { N::store_u((unsigned int*)p, unsigned_of(x)); }
+#if LANES == 1
+  static INLINE void spill_m(int* p, M m) { *p = m ? -1 : 0; }
+#else
+  static INLINE void spill_m(int* p, M m) { spill(p, m); }
+#endif
   // The whole number whose bits are a float's.
   static INLINE int as_int(float x) {
     union { float f; int i; } bits;
@@ -108,4 +117,6 @@ struct V3 {
     return {N::select(m, a.x, b.x), N::select(m, a.y, b.y), N::select(m, a.z, b.z)};
   }
   static INLINE V3 mix(const V3& a, const V3& b, F t) { return a + (b - a) * t; }
+  typedef float Row[LANES];
+  INLINE void spill(Row* p) const { W::spill(p[0], x), W::spill(p[1], y), W::spill(p[2], z); }
 };

@@ -31,6 +31,38 @@ struct Fetched {
   F outward[3], density;
   I material, flags, kind, static_slot;
 };
+// Rows of the instances that lanes have hit, gathered word by word: static ones and dynamic ones lie in two arrays. At least one lane
+// has hit something; what the others read means nothing.
+struct HitRows {
+  enum { SIZE = 24, ROTATION = 0, SCALE = 9, INVERSE_SCALE = 10, POSITION = 11, SHAPE = 17, MATERIAL = 20 };  // words of an InstanceRow
+  enum { SHAPE_SIZE = 16, HALF_LENGTH = 3, FIRST_FACE = 12, FIRST_VERTEX = 14 };                              // of a ShapeRow
+  const InstanceRow *fixed, *moving;
+  I at, moved;
+  M moves;
+  bool stands, goes;
+  INLINE HitRows(const Batch& batch, int env, I instance) {
+    const M there = instance >= 0;
+    moves = there & (instance >= batch.dynamic_start);
+    const M still = there & (instance < batch.dynamic_start);
+    stands = N::any(still), goes = N::any(moves);
+    fixed = batch.instances(env, 0), moving = batch.instances(env, 1);
+    at = moved = W::i(0);
+    if (stands) at = W::pick(still, instance, W::i(L::at(instance, L::first(still)))) * (int)SIZE;
+    if (goes) moved = W::pick(moves, instance - batch.dynamic_start, W::i(0)) * (int)SIZE;
+  }
+  INLINE F real(int word) const {
+    F out = N::c(0.0f);
+    if (stands) out = W::gather((const float*)fixed, at + word);
+    if (goes) out = N::select(moves, W::gather((const float*)moving, moved + word), out);
+    return out;
+  }
+  INLINE I whole(int word) const {
+    I out = W::i(0);
+    if (stands) out = W::gather((const int*)fixed, at + word);
+    if (goes) out = W::pick(moves, W::gather((const int*)moving, moved + word), out);
+    return out;
+  }
+};
 struct Surfaces {
   static INLINE F whole(U bits) { return N::from_int(N::signed_of(bits)); }
   static INLINE void unfold(U packed, F* n) {
@@ -77,50 +109,74 @@ struct Surfaces {
     const F* of[3] = {&n.x, &n.y, &n.z};
     for (int k = 0; k < 3; ++k) o.outward[k] = N::select(m, N::select(length > 0.0f, *of[k] / safe_length, N::c(0.0f)), o.outward[k]);
   }
-  // A solid's outward normal where it was hit, in its own frame.
-  static INLINE void solid_normal(const ShapeRow& s, int face, const float* p, float* n) {
-    n[0] = n[1] = n[2] = 0.0f;
-    if (s.kind == KIND_BOX) {
-      n[face >> 1] = (face & 1) ? 1.0f : -1.0f;
-    } else if (s.kind == KIND_CYLINDER && face > 0) {
-      n[2] = face == 1 ? -1.0f : 1.0f;
-    } else {
-      const float half = s.kind == KIND_CAPSULE ? s.size[1] : 0.0f;
-      const float z = s.kind == KIND_CYLINDER ? 0.0f : (p[2] > half ? p[2] - half : (p[2] < -half ? p[2] + half : 0.0f));
-      const float length = ::sqrtf(p[0] * p[0] + p[1] * p[1] + z * z);
-      const float inverse = length > 0.0f ? 1.0f / length : 0.0f;
-      n[0] = p[0] * inverse, n[1] = p[1] * inverse, n[2] = z * inverse;
+  // Outward normals of solids where they were hit, in their own frames.
+  static INLINE void solid_normals(I kind, I face, F half_length, const V3& p, F* n) {
+    const F none = N::c(0.0f), one = N::c(1.0f), less = N::c(-1.0f);
+    const M box = kind == (int)KIND_BOX, lid = (kind == (int)KIND_CYLINDER) & (face > 0);
+    const F half = N::select(kind == (int)KIND_CAPSULE, half_length, none);
+    const F over = N::select(p.z > half, p.z - half, N::select(p.z < -half, p.z + half, none));
+    const F z = N::select(kind == (int)KIND_CYLINDER, none, over), length = N::sqrt(p.x * p.x + p.y * p.y + z * z);
+    const F inverse = N::select(length > 0.0f, one / N::select(length > 0.0f, length, one), none);
+    const F round[3] = {p.x * inverse, p.y * inverse, z * inverse}, side = N::select((face & 1) != 0, one, less);
+    for (int k = 0; k < 3; ++k) {
+      const F flat = k == 2 ? N::select(face == 1, less, one) : none;
+      n[k] = N::select(box, N::select((face >> 1) == k, side, none), N::select(lid, flat, round[k]));
     }
   }
   // Of a mesh's face: its number among all, its first corner's place, and where vertices of the mesh begin, packed and as points.
   struct Face {
     I face, corner, vertex, point;
   };
-  static INLINE void fetch_lane(const Batch& batch, const Appearance& appearance, int env, const Found& hit, int lane, Fetched& o, Face& of) {
-    const int number = W::get(hit.instance, lane);
-    if (number < 0) return;
-    const InstanceRow& row = *batch.instance(env, number);
-    const ShapeRow& shape = batch.shapes[row.shape];
-    for (int k = 0; k < 9; ++k) W::set(o.rotation[k], lane, row.rotation[k]);
-    for (int k = 0; k < 3; ++k) W::set(o.position[k], lane, row.position[k]);
-    W::set(o.scale, lane, row.scale);
-    W::set(o.kind, lane, shape.kind);
-    W::set(o.static_slot, lane, number >= batch.dynamic_start ? -1 : batch.layouts[batch.env_layout[env]].first + number);
-    const int face = W::get(hit.face, lane);
-    W::set(o.material, lane, row.material);
-    if (shape.kind == KIND_MESH) {
-      const int* about = appearance.shape_appearance + 4 * row.shape;
-      W::set(o.flags, lane, about[2]);
-      W::set(of.face, lane, about[1] + face);
-      W::set(of.corner, lane, 3 * (shape.first_face + face));
-      W::set(of.vertex, lane, about[0]);
-      W::set(of.point, lane, shape.first_vertex);
-      return;
+  // What lanes know of the instances that they have hit.
+  static INLINE void fetch_instances(const Batch& batch, const Appearance& appearance, int env, const Found& hit, Fetched& o, Face& of) {
+    const M there = hit.instance >= 0;
+    if (!N::any(there)) return;
+    const HitRows rows(batch, env, hit.instance);
+    for (int k = 0; k < 9; ++k) o.rotation[k] = N::select(there, rows.real(HitRows::ROTATION + k), o.rotation[k]);
+    for (int k = 0; k < 3; ++k) o.position[k] = N::select(there, rows.real(HitRows::POSITION + k), o.position[k]);
+    o.scale = N::select(there, rows.real(HitRows::SCALE), o.scale);
+    o.material = W::pick(there, rows.whole(HitRows::MATERIAL), o.material);
+    const I shape = W::pick(there, rows.whole(HitRows::SHAPE), W::i(0)), row = shape * (int)HitRows::SHAPE_SIZE;
+    const int* shapes = (const int*)batch.shapes;
+    o.kind = W::pick(there, W::gather(shapes, row), o.kind);
+    const int first = batch.layouts[batch.env_layout[env]].first;
+    o.static_slot = W::pick(there & (hit.instance < batch.dynamic_start), hit.instance + first, o.static_slot);
+    const M mesh = there & (o.kind == (int)KIND_MESH);
+    if (N::any(mesh)) {
+      const int* about = appearance.shape_appearance;
+      o.flags = W::pick(mesh, W::gather(about, shape * 4 + 2), o.flags);
+      of.face = W::pick(mesh, W::gather(about, shape * 4 + 1) + hit.face, of.face);
+      of.corner = W::pick(mesh, (W::gather(shapes, row + (int)HitRows::FIRST_FACE) + hit.face) * 3, of.corner);
+      of.vertex = W::pick(mesh, W::gather(about, shape * 4), of.vertex);
+      of.point = W::pick(mesh, W::gather(shapes, row + (int)HitRows::FIRST_VERTEX), of.point);
     }
-    float n[3];
-    const float p[3] = {W::get(hit.local.x, lane), W::get(hit.local.y, lane), W::get(hit.local.z, lane)};
-    solid_normal(shape, face, p, n);
-    for (int k = 0; k < 3; ++k) W::set(o.outward[k], lane, n[k]);
+    const M solid = there & N::invert(mesh);
+    if (!N::any(solid)) return;
+    F n[3];
+    solid_normals(o.kind, hit.face, W::gather((const float*)batch.shapes, row + (int)HitRows::HALF_LENGTH), hit.local, n);
+    for (int k = 0; k < 3; ++k) o.outward[k] = N::select(solid, n[k], o.outward[k]);
+  }
+  // Materials of the faces that lanes `there`, one or more, have hit; of the others any.
+  static INLINE I materials(const Batch& batch, const Appearance& appearance, int env, M there, I instance, I face) {
+    const HitRows rows(batch, env, W::pick(there, instance, W::i(-1)));
+    const I shape = W::pick(there, rows.whole(HitRows::SHAPE), W::i(0));
+    const M mesh = there & (W::gather((const int*)batch.shapes, shape * (int)HitRows::SHAPE_SIZE) == (int)KIND_MESH);
+    I out = W::pick(there, rows.whole(HitRows::MATERIAL), W::i(0));
+    if (!N::any(mesh)) return out;
+    const I number = W::pick(mesh, W::gather(appearance.shape_appearance, shape * 4 + 1) + face, W::i(0));
+    return out + W::pick(mesh, N::signed_of(W::gather(appearance.faces, number * FACE_SIZE)), W::i(0));
+  }
+  // Points of hits in their instances' frames, before their scale.
+  static INLINE void place(const Batch& batch, int env, const V3& point, Found& hit) {
+    const M there = hit.instance >= 0;
+    if (!N::any(there)) return;
+    const HitRows rows(batch, env, hit.instance);
+    const F x = point.x - rows.real(HitRows::POSITION), y = point.y - rows.real(HitRows::POSITION + 1);
+    const F z = point.z - rows.real(HitRows::POSITION + 2), inverse = rows.real(HitRows::INVERSE_SCALE);
+    F local[3];
+    for (int k = 0; k < 3; ++k)
+      local[k] = (rows.real(HitRows::ROTATION + k) * x + rows.real(HitRows::ROTATION + 3 + k) * y + rows.real(HitRows::ROTATION + 6 + k) * z) * inverse;
+    hit.local = V3::select(there, V3{local[0], local[1], local[2]}, hit.local);
   }
   static INLINE V3 turned(const F* r, const V3& v) {
     return {r[0] * v.x + r[1] * v.y + r[2] * v.z, r[3] * v.x + r[4] * v.y + r[5] * v.z, r[6] * v.x + r[7] * v.y + r[8] * v.z};
@@ -159,7 +215,7 @@ struct Surfaces {
     o.material = o.flags = o.kind = W::i(0);
     o.static_slot = W::i(-1);
     Face of = {W::i(-1), W::i(0), W::i(0), W::i(0)};
-    for (int k = 0; k < LANES; ++k) fetch_lane(batch, appearance, env, hit, k, o, of);
+    fetch_instances(batch, appearance, env, hit, o, of);
     if (N::any(of.face >= 0)) fetch_faces(batch, appearance, of.face, of.corner, of.vertex, of.point, o);
     Surface s;
     s.instance = hit.instance;
