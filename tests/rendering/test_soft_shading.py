@@ -134,33 +134,6 @@ def test_noise_is_the_same_in_any_batch_and_in_the_form_of_a_gpu(monkeypatch: py
     np.testing.assert_array_equal(shade(one, table, *pose, options=options)[0], alone)
 
 
-def test_samples_come_where_neighbours_differ_and_are_those_of_the_full_grid() -> None:
-    """Pixels alike their neighbours keep one ray through the middle; others get the mean of it and of the samples."""
-    item = SCENES["metals"]()
-    batch, table = SceneBatch(item.scene), RayTable(*item.view.rays(40, 30))
-    pose = item.view.position[None], item.view.attitude[None]
-    few = ShadingOptions(samples=4, contrast=0.1)
-    one = shade(batch, table, *pose, options=replace(few, samples=1))
-    mixed = shade(batch, table, *pose, options=few)
-    wanted = shading.edges(one, 0.1)
-    assert 0.02 < wanted.mean() < 0.6
-    np.testing.assert_array_equal(mixed[~wanted], one[~wanted])
-    whole = shade(batch, table, *pose, options=replace(few, contrast=0.0))
-    np.testing.assert_allclose(mixed[wanted], (one + 4.0 * whole)[wanted] / 5.0, rtol=1e-5, atol=1e-6)
-    # Nothing differs by more than everything, and then one ray is all.
-    np.testing.assert_array_equal(shade(batch, table, *pose, options=replace(few, contrast=1.0)), one)
-
-
-def test_edges_are_both_sides_of_a_step_in_the_root_of_brightness() -> None:
-    image = np.zeros((1, 3, 4, 3), np.float32)
-    image[0, :, 2:] = 0.25**2
-    assert shading.edges(image, 0.24).tolist() == [[[False, True, True, False]] * 3]
-    assert not shading.edges(image, 0.26).any()
-    image[0, :, 2:] = 40.0
-    image[0, :, :2] = 1.0
-    assert not shading.edges(image, 0.05).any(), "what is brighter than white is white"
-
-
 def test_chosen_rays_fill_tasks_camera_by_camera() -> None:
     table = RayTable(np.dstack([np.zeros((9, 20)), np.zeros((9, 20)), np.ones((9, 20))]))
     wanted = np.zeros((3, 9, 20), bool)
@@ -238,15 +211,3 @@ def test_edges_are_found_in_the_dark_as_by_day() -> None:
         found.append((np.abs(sampled - plain) > 0.0).any(axis=-1).mean())
     assert found[0] > 0.02
     assert found[1] == pytest.approx(found[0], abs=0.01)
-
-
-def test_a_gain_moves_the_white_up_to_which_edges_are_looked_for() -> None:
-    image = np.zeros((2, 3, 4, 3), np.float32)
-    image[:, :, 2:] = 0.0625
-    assert shading.edges(image, 0.3, (1.0, 4.0)).any(axis=(1, 2)).tolist() == [False, True]
-
-
-def test_edges_of_a_night_are_looked_for_as_a_camera_shows_it_and_those_of_a_day_as_they_are() -> None:
-    gain = shading.edge_gain([1.0, 0.18, 0.03, 0.005, 1e-4])
-    assert gain.tolist() == pytest.approx([1.0, 1.0, 1.0, 36.0, 1800.0])
-    assert shading.edge_gain([0.0])[0] > 1e6

@@ -17,7 +17,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
 from airworthy.optics.distortion import EQUIDISTANT, STRAIGHT, AnglePolynomial, PlumbBob
 
-__all__ = ["SUPERSAMPLES", "Fisheye", "Pinhole", "pixel_angle", "ray_steps", "spreads", "supersampled"]
+__all__ = ["SUPERSAMPLES", "Fisheye", "Pinhole", "pixel_angle", "ray_steps", "shifted", "spreads", "supersampled"]
 
 
 # ---- Pixels of a table of rays: how wide they are, and rays beside their middles --------------------------------------------
@@ -32,7 +32,7 @@ SUPERSAMPLES: dict[int, tuple[tuple[float, float], ...]] = {
 
 _SPREADS: WeakKeyDictionary[RayTable, ArrayF32] = WeakKeyDictionary()
 _ANGLES: WeakKeyDictionary[RayTable, float] = WeakKeyDictionary()
-_SUPERSAMPLED: WeakKeyDictionary[RayTable, dict[int, list[RayTable]]] = WeakKeyDictionary()
+_SHIFTED: WeakKeyDictionary[RayTable, dict[tuple[float, float], RayTable]] = WeakKeyDictionary()
 
 
 def ray_steps(table: RayTable) -> tuple[Array, Array]:
@@ -80,13 +80,16 @@ def supersampled(table: RayTable, samples: int) -> list[RayTable]:
     """Return tables whose rays pass the places of `SUPERSAMPLES` in each pixel."""
     if samples == 1:
         return [table]
-    kept = _SUPERSAMPLED.setdefault(table, {})
-    if samples not in kept:
+    return [shifted(table, x, y) for x, y in SUPERSAMPLES[samples]]
+
+
+def shifted(table: RayTable, x: float, y: float) -> RayTable:
+    """Return the table whose rays pass beside the middles of pixels, by parts of a pixel to the right and down; it is kept."""
+    kept = _SHIFTED.setdefault(table, {})
+    if (x, y) not in kept:
         across, down = ray_steps(table)
-        kept[samples] = [
-            RayTable(table.directions + across * x + down * y, table.origins, table.axis) for x, y in SUPERSAMPLES[samples]
-        ]
-    return kept[samples]
+        kept[x, y] = RayTable(table.directions + across * x + down * y, table.origins, table.axis)
+    return kept[x, y]
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayLike, NDArray
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_warp, shared_source
 from airworthy.core.random import Stream
@@ -26,8 +26,9 @@ from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.geometry.placement import unit_quaternions
 from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.optics.exposure import metered
-from airworthy.optics.lenses import SUPERSAMPLES, pixel_angle, spreads, supersampled
+from airworthy.optics.lenses import SUPERSAMPLES, pixel_angle, shifted, spreads, supersampled
 from airworthy.rendering import water
+from airworthy.rendering.edge_samples import EdgePixels, edge_gain
 from airworthy.rendering.gloss import GLOSS_COLUMNS, GLOSS_NUMBERS, spread_gloss
 from airworthy.rendering.scattering import ALBEDO_STEPS, albedo_table
 from airworthy.scenes import appearance, lights
@@ -107,9 +108,6 @@ RAYS_MAX = 256
 """Of one kind and sample."""
 GLOSS_ROUGHNESS = 0.65
 """Rougher surfaces mirror what was baked; a sixteenth below, all of their gloss is traced."""
-EDGE_DARK, EDGE_GREY = 0.03, 0.18
-"""Mean brightness below which edges are looked for in a brightened image, at night, as by a camera, to the second. Ours:
-by day the darkest of our places, a wood, has the first, and more edges there would cost more than they show."""
 CAMERA_STRIDE = 12
 HOLES_MAX = 8
 """Cut-out surfaces that a ray looks through before it stops at the next."""
@@ -514,6 +512,7 @@ def launch(
     chosen: NDArray[np.int32] | None = None,
     into: ArrayF32 | None = None,
     glossed: ArrayF32 | None = None,
+    share: float | None = None,
 ) -> Arrays:
     """Return channels (c, H, W, ...) of one table of rays; see `shading.shade_channels`.
 
@@ -528,6 +527,7 @@ def launch(
         chosen: Rays of USE_CHOSEN, one more sample of their pixels' mean; None: all of the table.
         into: The mean so far, (c, H, W, 3), where rays are chosen: what is given back.
         glossed: Rows of `spread_gloss`, where rays are chosen; the channel of that name asks for them first.
+        share: Of a chosen ray in that mean; None: as one more of `sample` that it holds already.
     """
     device = batch.geometry.device
     appearance = appearance_of(batch, options.texture_scale)
@@ -541,7 +541,7 @@ def launch(
     # A launch of nothing is an error on some devices; arrays without rows have the right shapes already.
     if not len(cameras):
         return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
-    host = {**_frame_arrays(batch, table, cameras, options, appearance, sample), **_hit_arrays(hits, shape), **outputs}
+    host = {**_frame_arrays(batch, table, cameras, options, appearance, sample, share), **_hit_arrays(hits, shape), **outputs}
     if chosen is not None:
         host["chosen"] = chosen
     if glossed is not None:
@@ -604,14 +604,20 @@ def _hit_arrays(hits: Arrays | None, shape: tuple[int, int, int]) -> Arrays:
 
 
 def _frame_arrays(
-    batch: SceneBatch, table: RayTable, cameras: Cameras, options: ShadingOptions, appearance: Appearance, sample: int
+    batch: SceneBatch,
+    table: RayTable,
+    cameras: Cameras,
+    options: ShadingOptions,
+    appearance: Appearance,
+    sample: int,
+    share: float | None,
 ) -> Arrays:
     """Arrays that may differ from one launch to the next."""
     numbers = [options.max_range, options.shadow_distance, options.mirror_roughness, np.tan(options.sun_angle)]
     lights, spans = env_lights(batch, appearance)
     spread = spreads(table)
     pixel = options.detail * pixel_angle(table)
-    reach = np.array([*numbers, options.light_rays, options.gloss_rays, sample, pixel, 1.0 / (sample + 1)], np.float32)
+    reach = np.array([*numbers, options.light_rays, options.gloss_rays, sample, pixel, share or 1.0 / (sample + 1)], np.float32)
     reach = np.append(reach, cloud_times(batch, appearance))
     if options.texture_bias:
         spread = spread * np.float32(2.0**options.texture_bias)
@@ -807,7 +813,7 @@ def shade_channels(
 def _where_needed(
     batch: SceneBatch, table: RayTable, cameras: Cameras, channels: Sequence[str], options: ShadingOptions
 ) -> Arrays:
-    """Return channels as `shade_channels`: one ray per pixel, and samples beside it where that differs from its neighbours."""
+    """Return channels as `shade_channels`: one ray per pixel, and more where that differs from its neighbours."""
     # Textures as blurred as one ray needs them: most pixels keep it.
     glossy = options.specular and options.gloss_rays > 0
     asked = [*channels, "glossed"] if glossy else channels
@@ -818,38 +824,17 @@ def _where_needed(
     if glossed is not None:
         spread_gloss(glossed, found["rgb"])
     # At night what a camera shows as white is far below 1: it would have no edges.
-    chosen = chosen_rays(edges(found["rgb"], options.contrast, edge_gain(metered(found["rgb"]))), table)
+    pixels = EdgePixels.of(found["rgb"], options.contrast, edge_gain(metered(found["rgb"])))
+    chosen = chosen_rays(pixels.strong, table)
     if chosen is not None:
         for index, one in enumerate(supersampled(table, options.samples)):
             launch(batch, one, cameras, ("rgb",), options, None, index + 1, chosen, found["rgb"], glossed)
-    return found
-
-
-def edge_gain(mean: ArrayLike) -> Array:
-    """Return the gain with which edges are looked for in images of a mean brightness (c,): 1 by day, at night a camera's."""
-    mean = np.maximum(np.asarray(mean, np.float64), 1e-9)
-    return np.asarray(np.minimum(np.maximum((EDGE_DARK / mean) ** 2, 1.0), np.maximum(EDGE_GREY / mean, 1.0)))
-
-
-def edges(radiance: ArrayF32, contrast: float, gain: ArrayLike = 1.0) -> ArrayBool:
-    """Return which pixels (c, H, W) differ from one of their four neighbours.
-
-    Args:
-        radiance: Linear, (c, H, W, 3).
-        contrast: Between square roots of brightness, clipped at 1.
-        gain: On the brightness, (c,) or one number, such as a camera's exposure.
-    """
-    # Plain sums of single products, in one order: the same bits on every machine.
-    level = radiance[..., 0] * np.float32(0.25) + radiance[..., 1] * np.float32(0.5) + radiance[..., 2] * np.float32(0.25)
-    level = level * np.asarray(gain, np.float32).reshape(-1, 1, 1)
-    level = np.sqrt(np.clip(level, np.float32(0.0), np.float32(1.0)))
-    found = np.zeros(level.shape, bool)
-    across = np.abs(level[:, :, 1:] - level[:, :, :-1]) > contrast
-    down = np.abs(level[:, 1:] - level[:, :-1]) > contrast
-    found[:, :, 1:] |= across
-    found[:, :, :-1] |= across
-    found[:, 1:] |= down
-    found[:, :-1] |= down
+    corners = np.zeros_like(found["rgb"])
+    chosen = chosen_rays(pixels.corners, table)
+    if chosen is not None:
+        last = options.samples + 1
+        launch(batch, shifted(table, 0.5, 0.5), cameras, ("rgb",), options, None, last, chosen, corners, glossed, share=1.0)
+    pixels.refine(found["rgb"], corners)
     return found
 
 
