@@ -22,11 +22,12 @@ from PIL import Image
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.capture.photograph import CornerTracks, ImageStatistics, corner_tracks, image_statistics
+from airworthy.cli.scenes.pictures import gain_in_shade
 from airworthy.core import frames
 from airworthy.core.arrays import ArrayU8
 from airworthy.geometry import RayTable
 from airworthy.optics.tone import to_8bit
-from airworthy.rendering import quality_options, render, use_baked
+from airworthy.rendering import quality_options, render, use_baked, use_shade
 from airworthy.scenes import scene
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.dressing import dressed, has_dress
@@ -53,11 +54,13 @@ def photographs(folder: Path) -> list[ArrayU8]:
 class Place:
     """A place that is photographed."""
 
-    def __init__(self, name: str, quality: str, baked: bool):
+    def __init__(self, name: str, quality: str, baked: bool, shaded: bool = False):
         place = scene(name)
         self.batch = SceneBatch(dressed(place) if has_dress(place) else place)
         if baked:
             use_baked(self.batch)
+        # As `airworthy scenes render` shows woods: the shade below trees, and an exposure for it.
+        self.shaded = shaded and use_shade(self.batch)
         self.options = quality_options(quality)
         self.where = viewpoint_of(name, self.batch)
 
@@ -69,7 +72,8 @@ class Place:
         about = np.array([0.0, 0.0, np.sin(turn / 2), np.cos(turn / 2)])
         pose = (self.where.position + ahead * level / np.linalg.norm(level))[None], frames.multiply(about, q)[None]
         table = RayTable(*self.where.rays(LONGER_SIDE, LONGER_SIDE * 9 // 16))
-        return to_8bit(render(self.batch, table, *pose, channels=("rgb",), options=self.options)["rgb"])[0]
+        linear = render(self.batch, table, *pose, channels=("rgb",), options=self.options)["rgb"]
+        return (to_8bit(linear, gain_in_shade(linear), "wide") if self.shaded else to_8bit(linear))[0]
 
     def around(self) -> list[ArrayU8]:
         """Return pictures all around."""
@@ -104,6 +108,7 @@ def main() -> None:
     parser.add_argument("--captures", nargs="*", type=Path, help="folders of photographs; default: those of AIRWORTHY_DATA")
     parser.add_argument("--quality", default="standard", help="policy, standard, high")
     parser.add_argument("--baked", action="store_true", help="bake light first")
+    parser.add_argument("--shaded", action="store_true", help="find the shade under trees first, as scenes render does")
     asked = parser.parse_args()
     if asked.captures is None:
         data = os.environ.get("AIRWORTHY_DATA")
@@ -123,7 +128,7 @@ def main() -> None:
         ranges[key] = (min(values), max(values))
     print("ranges of captures: " + ", ".join(f"{key} {low:.3g} to {high:.3g}" for key, (low, high) in ranges.items()))
     for name in asked.places:
-        place = Place(name, asked.quality, asked.baked)
+        place = Place(name, asked.quality, asked.baked, asked.shaded)
         tracks, step = place.tracks_at(float(np.median(flows)))
         found = [image_statistics(image) for image in place.around()]
         print(line(name, found, tracks, ranges) + f"   step {step:.2f} m", flush=True)

@@ -258,9 +258,15 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     ],
     "airworthy scenes render": [
         (_scene_config(RenderSceneConfig, eye=(0.0, 0.0, 1.0), target=(1.0, 0.0, 1.0), view="top"),),
-        (_scene_config(RenderSceneConfig, channels=("depth",), samples=1, bake=True, sky=("noon",), exposure="12"),),
+        (
+            _scene_config(
+                RenderSceneConfig, channels=("depth",), samples=1, bake=True, shade=False, sky=("noon",), exposure="12"
+            ),
+        ),
         (_scene_config(RenderSceneConfig, channels=("depth",), quality="still"),),
-        (_scene_config(RenderSceneConfig, quality="still", bake=True),),
+        (_scene_config(RenderSceneConfig, quality="still", bake=True, shade=False),),
+        (_scene_config(RenderSceneConfig, quality="policy", shade=False),),
+        (_scene_config(RenderSceneConfig, bake=True, shade=False),),
         (_scene_config(RenderSceneConfig, seed=5),),
         (_scene_config(RenderSceneConfig, time=1.0), Scene("still")),
     ],

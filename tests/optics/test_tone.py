@@ -78,3 +78,24 @@ def test_the_table_of_paleness_is_what_the_curve_shows_of_a_pure_colour() -> Non
     assert shoulder(peaks[-1]) == pytest.approx(tone.BRIGHTEST, abs=1e-6)  # float32
     shown = filmic(np.stack((peaks, np.zeros_like(peaks), np.zeros_like(peaks)), axis=-1))
     np.testing.assert_allclose(pale, shown.min(axis=-1), atol=1e-6)
+
+
+def test_the_wide_curve_keeps_middle_grey_and_tells_highlights_apart_that_the_filmic_one_does_not() -> None:
+    grey = np.array([[0.18] * 3, [1.0] * 3, [4.0] * 3, [16.0] * 3], np.float32)
+    np.testing.assert_allclose(tone.wide_shoulder(grey[:, 0]), [0.169, 0.659, 0.893, 0.971], atol=2e-3)
+    eight, filmic = to_8bit(grey, curve="wide")[:, 0], to_8bit(grey)[:, 0]
+    assert (np.diff(eight.astype(int)) > 3).all()
+    assert filmic[2] == filmic[3] == 255
+    # No crease, and no way down, where the toe meets the hyperbola.
+    x = np.linspace(0.0, 2.0, 4001)
+    slope = np.diff(tone.wide_shoulder(x).astype(float)) / np.diff(x)
+    assert slope.min() > 0.0
+    near = slope[490:510]
+    assert near.max() - near.min() < 0.02
+
+
+def test_the_wide_curve_keeps_hues_and_makes_black_of_nan() -> None:
+    color = np.array([[0.1, 0.2, 0.05]], np.float32)
+    shown = tone.wide(color)[0]
+    np.testing.assert_allclose(shown / shown[1], color[0] / color[0, 1], rtol=1e-4)
+    np.testing.assert_array_equal(to_8bit(np.full((1, 3), np.nan, np.float32), curve="wide"), 0)

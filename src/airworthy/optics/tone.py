@@ -6,6 +6,7 @@ is IEC 61966-2-1; luminance weights are those of its primaries (ITU-R BT.709).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
@@ -14,14 +15,19 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayLike, ArrayU8
 from airworthy.core.errors import AirworthyError
 
-Curve = Literal["filmic", "linear"]
-CURVES: tuple[Curve, ...] = ("filmic", "linear")
+Curve = Literal["filmic", "linear", "wide"]
+CURVES: tuple[Curve, ...] = ("filmic", "linear", "wide")
 
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 """Weights of linear R, G, B."""
 
 SHOULDER = 0.7
 """Linear value from which the filmic curve bends; below it is the identity, so colours of surfaces stay what they are."""
+WIDE_SHOULDER, WIDE_CONTRAST = 0.25, 1.2
+"""Of the wide curve, which bends a little above middle grey and takes in four stops more than the filmic one: what cameras make
+of sun and deep shade in one picture. Below, values go by a power, as pictures have more contrast than places; ours, by eye."""
+WIDE_PATH_TO_WHITE = 0.12
+"""Of the wide curve: what lies in the sun keeps some of its colour beside an exposure for the shade."""
 PATH_TO_WHITE = 0.35
 """How fast a colour pales as it is compressed: film and sensors lose saturation in the highlights."""
 
@@ -63,6 +69,25 @@ def shoulder(x: ArrayLike) -> ArrayF32:
     return np.where(value <= SHOULDER, value, 1.0 - room * np.exp(-np.maximum(value - SHOULDER, 0.0) / room)).astype(np.float32)
 
 
+def wide_shoulder(x: ArrayLike) -> ArrayF32:
+    """Return the wide curve on one value: a toe up to `WIDE_SHOULDER`, then a hyperbola with its slope that comes near to 1
+    slowly, as the sum of films' and sensors' answers in high contrast does (Reinhard and others 2002).
+
+    Middle grey, 0.18, is shown as 0.17, 1 as 0.66, 4 as 0.89, 16 as 0.97.
+    """
+    value = np.asarray(x, np.float32)
+    knee, room = np.float32(WIDE_SHOULDER), np.float32(1.0 - WIDE_SHOULDER)
+    over = np.float32(WIDE_CONTRAST) * np.maximum(value - knee, np.float32(0.0)) / room
+    toe = knee * np.power(np.maximum(value, np.float32(0.0)) / knee, np.float32(WIDE_CONTRAST))
+    return np.where(value <= knee, toe, knee + room * (over / (np.float32(1.0) + over))).astype(np.float32)
+
+
+def wide(linear: ArrayLike) -> ArrayF32:
+    """Compress linear RGB (..., 3) into [0, 1] by `wide_shoulder`, as `filmic` does by its curve."""
+    rgb = np.fmax(np.asarray(linear, np.float32), np.float32(0.0))
+    return _compressed(rgb, wide_shoulder, WIDE_PATH_TO_WHITE)
+
+
 def filmic(linear: ArrayLike) -> ArrayF32:
     """Compress linear RGB (..., 3) into [0, 1]: neutral in hue, paling towards white in the highlights.
 
@@ -81,13 +106,14 @@ def filmic(linear: ArrayLike) -> ArrayF32:
     return rgb
 
 
-def _compressed(rgb: ArrayF32) -> ArrayF32:
-    """Return `filmic` of linear RGB (..., 3) that is 0 or more, whatever its brightness."""
+def _compressed(rgb: ArrayF32, bend: Callable[[ArrayLike], ArrayF32] = shoulder, pale: float = PATH_TO_WHITE) -> ArrayF32:
+    """Return `filmic` of linear RGB (..., 3) that is 0 or more, whatever its brightness, by any curve on the peak."""
     peak = _largest(rgb)[..., None]
-    held = shoulder(peak)
+    held = bend(peak)
     scaled = rgb * (held / np.maximum(peak, 1e-6))
     # 0 where nothing was compressed, towards 1 with what was: a bright lamp ends white, whatever its colour.
-    white = 1.0 - 1.0 / (PATH_TO_WHITE * np.maximum(peak - held, 0.0) + 1.0)
+    lost = np.maximum(peak - np.maximum(held, np.float32(SHOULDER)), 0.0)
+    white = 1.0 - 1.0 / (pale * lost + 1.0)
     return (scaled + (held - scaled) * white).astype(np.float32)
 
 
@@ -149,7 +175,7 @@ def to_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic
     Args:
         linear: (..., 3) scene-referred; NaN becomes black.
         exposure: Factor, one or per image (broadcast over the leading axes).
-        curve: "filmic", or "linear": clipped at 1.
+        curve: "filmic"; "wide", for sun and deep shade in one picture; or "linear": clipped at 1.
 
     Raises:
         AirworthyError: If there is no such curve, or the last axis is not 3.
@@ -162,7 +188,7 @@ def to_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic
     gain = np.asarray(exposure, np.float32)
     # NaN stays, and is black behind either curve.
     rgb = np.minimum(rgb * gain.reshape(gain.shape + (1,) * (rgb.ndim - gain.ndim)), np.float32(1e6))
-    return encode_8bit(filmic(rgb) if curve == "filmic" else rgb)
+    return encode_8bit({"filmic": filmic, "wide": wide}.get(curve, np.asarray)(rgb))
 
 
 def encode_8bit(linear: ArrayLike) -> ArrayU8:

@@ -9,7 +9,7 @@ but the scene and the settings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +23,7 @@ from airworthy.rendering.directions import attitudes_towards, hemisphere_table, 
 from airworthy.rendering.occlusion import scene_occlusion
 from airworthy.rendering.relaxation import Relaxation
 from airworthy.scenes.lights import PROBE_SIZE, BakedLight, MapLayout, fill_invalid, map_layout
-from airworthy.scenes.record import Scene, Sun
+from airworthy.scenes.record import LATER, Scene, Sun
 from airworthy.scenes.texels import pack_shared_exponent
 
 __all__ = ["DEFAULT_BAKE", "BakeSettings", "Tracer", "solve"]
@@ -270,11 +270,19 @@ class BakeSettings:
     """Beyond it a mesh does not shade itself, since the volume knows more [m]."""
     vertices_max: int = 400_000
     """Meshes with more vertices are left open."""
+    detail: float = field(default=0.0, metadata=LATER)
+    """Width of a pixel over the angle between directions by which levels of detail are chosen, as `ShadingOptions.detail`:
+    above 0 rays meet the coarse crowns of far trees, and their shadows; 0: everything at its finest."""
+    gloss: bool = field(default=False, metadata=LATER)
+    """Whether surfaces send on what they mirror, too, of lamps and of light from all sides: of dark leaves it is a third.
+    False: they are Lambert's."""
 
     def __post_init__(self) -> None:
         check_fields(self, "BakeSettings.")
         whole = (self.rays, self.probes_max, self.nodes_max)
         lengths = (self.probe_spacing, self.texel, self.occlusion_distance, self.tolerance)
+        if not 0.0 <= self.detail <= 64.0:
+            raise AirworthyError(f"Light cannot be baked with `detail` {self.detail}; expected 0 to 64 pixels.")
         if not 0.0 < self.finest <= 1.0:
             raise AirworthyError(f"Light cannot be baked with `finest` {self.finest}; expected a share, above 0 and up to 1.")
         if min(whole) < 1 or min(lengths) <= 0.0 or min(self.bounces, self.occlusion_rays, self.vertices_max) < 0:
@@ -305,9 +313,7 @@ def solve(scene: Scene, geometry: GeometryBatch, tracer: Tracer, settings: BakeS
     lower, spacing, counts = probe_grid(scene, geometry, settings)
     volume = Volume(geometry, scene, lower, spacing, counts)
     surface = Surface(geometry, scene, layout)
-    occlusion: dict[str, ArrayF32] = {}
-    if settings.occlusion_rays:
-        occlusion = scene_occlusion(scene, settings.occlusion_rays, settings.occlusion_distance, settings.vertices_max)
+    occlusion = scene_occlusion(scene, settings.occlusion_rays, settings.occlusion_distance, settings.vertices_max)
     if not settings.bounces:
         _settle(volume, surface, tracer, settings, quiet)
     for bounce in range(max(settings.bounces, 1)):

@@ -18,7 +18,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_bytes, write_bytes
-from airworthy.geometry import RayTable
+from airworthy.geometry import RayTable, bounds
 from airworthy.rendering.baking import DEFAULT_BAKE, BakeSettings, solve
 from airworthy.rendering.glow_lamps import glow_lamps
 from airworthy.rendering.shading import Cameras, ShadingOptions, seen_by_colors, shade_channels
@@ -26,9 +26,21 @@ from airworthy.scenes.actors import stationary
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lights import MAP_COLUMNS, PROBE_SIZE, BakedLight
-from airworthy.scenes.record import Color, Haze, Light, Material, Rain, Scene, Snow, Sun
+from airworthy.scenes.record import Color, Haze, Light, Material, Rain, Region, Scene, Snow, Sun
 
-__all__ = ["bake", "baked_light", "cache_folder", "load_baked", "relit", "save_baked", "scene_hash", "use_baked"]
+__all__ = [
+    "SHADE",
+    "bake",
+    "baked_light",
+    "cache_folder",
+    "load_baked",
+    "relit",
+    "save_baked",
+    "scene_hash",
+    "under_trees",
+    "use_baked",
+    "use_shade",
+]
 
 # ---- Baked light on disk, by the content of what it was baked for -----------------------------------------------------------
 
@@ -202,11 +214,11 @@ _LEAVES = replace(_OPTIONS, texture_bias=-8.0, texture_scale=0.5)
 class RenderTracer:
     """What directions bring, by the renderer."""
 
-    def __init__(self, batch: SceneBatch) -> None:
+    def __init__(self, batch: SceneBatch, detail: float = 0.0, gloss: bool = False) -> None:
         self.batch = batch
         self.glow = glow_lamps(batch)
         cut = any(material.alpha_cutoff > 0.0 for scene in batch.scenes for material in scene.materials.values())
-        self.options = _LEAVES if cut else _OPTIONS
+        self.options = replace(_LEAVES if cut else _OPTIONS, detail=detail, own_shadows=detail == 0.0, specular=gloss)
 
     def __call__(self, table: RayTable, density: Array, position: Array, attitude: Array) -> tuple[Any, Any, Any]:
         """Return radiance, distance and back faces, as `baking.Tracer` says.
@@ -259,7 +271,7 @@ def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True
     # what is wet sends on a little less, which is left out.
     still = replace(stationary(scene), haze=Haze(), rain=Rain(), snow=Snow())
     batch = seen_by_colors(SceneBatch(still, threads=threads))
-    return solve(still, batch.geometry, RenderTracer(batch), settings, quiet)
+    return solve(still, batch.geometry, RenderTracer(batch, settings.detail, settings.gloss), settings, quiet)
 
 
 def cache_folder() -> Path:
@@ -313,3 +325,65 @@ def use_baked(
     appearance = appearance_of(seen_by_colors(batch), texture_scale)
     for index, scene in enumerate(batch.scenes):
         appearance.use(index, baked_light(scene, settings, folder, quiet))
+
+
+# ---- Shade under trees ------------------------------------------------------------------------------------------------------
+
+SHADE = BakeSettings(
+    tolerance=0.02,
+    rays=64,
+    probe_spacing=2.0,
+    probes_max=3000,
+    texel=1e6,
+    finest=1.0,
+    occlusion_rays=0,
+    detail=1.0,
+    gloss=True,
+)
+"""Of places under trees: probes alone, since a texel as wide as that leaves no box a map; a tenth of the time of `DEFAULT_BAKE`
+and as near to still images."""
+_RIM = 4.0
+"""How far around the bounds probes of shade lie [m]; what is farther off is as dark as the outermost."""
+
+
+def under_trees(scene: Scene) -> bool:
+    """Tell whether the ground of a place lies mostly in shade: it is a closed forest (`scenes.vegetation.canopy`)."""
+    from airworthy.scenes.vegetation.canopy import CLOSED_FOREST, canopy_cover
+
+    return canopy_cover(scene) > CLOSED_FOREST
+
+
+def use_shade(batch: SceneBatch, texture_scale: float = 1.0, folder: str | Path | None = None, quiet: bool = True) -> bool:
+    """Light scenes of a batch that lie under trees with what of the sky's light comes down there; others stay as they are.
+
+    It is baked light (`SHADE`), kept as such: seconds of a core, once per place.
+
+    Args:
+        batch: The scenes.
+        texture_scale: Of the `ShadingOptions` that images are made with.
+        folder: The cache; None: `cache_folder()`.
+        quiet: Show no progress.
+
+    Returns:
+        Whether any of them does.
+    """
+    woods = [index for index, scene in enumerate(batch.scenes) if under_trees(scene)]
+    appearance = appearance_of(seen_by_colors(batch), texture_scale) if woods else None
+    for index in woods:
+        assert appearance is not None
+        appearance.use(index, baked_light(_to_the_crowns(batch.scenes[index]), SHADE, folder, quiet))
+    return bool(woods)
+
+
+def _to_the_crowns(scene: Scene) -> Scene:
+    """Return a scene whose bounds, where probes lie, reach around it and up to the tops of its trees."""
+    low, high = np.array(scene.bounds.lower), np.array(scene.bounds.upper)
+    items = (*scene.instances, *scene.looks)
+    # Trees stand upright.
+    height = {name: float(bounds(scene.shapes[name])[1][2]) for name in {item.shape for item in items}}
+    places = np.array([item.position for item in items]).reshape(-1, 3)
+    near = (np.abs(places[:, :2] - 0.5 * (low + high)[:2]) < 0.5 * (high - low)[:2] + _RIM).all(1)
+    tops = places[:, 2] + [item.scale * height[item.shape] for item in items]
+    top = max(float(high[2]), *tops[near].tolist())
+    wider = low - [_RIM, _RIM, 0.0], np.array([high[0] + _RIM, high[1] + _RIM, top])
+    return replace(scene, bounds=Region(*((float(x), float(y), float(z)) for x, y, z in wider)))

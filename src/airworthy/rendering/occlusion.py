@@ -18,7 +18,7 @@ def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int)
 
     Args:
         scene: With its meshes.
-        rays: Per vertex.
+        rays: Per vertex; 0: only those are found that knew their shade without baking, and shall no more.
         distance: How far is looked, at the scale of the mesh's first instance [m].
         vertices_max: Meshes with more vertices are left out.
     """
@@ -37,7 +37,7 @@ def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int)
         if isinstance(mesh, Mesh) and OPEN_CHANNEL in mesh.channels:
             # It knew its shade without baking; now probes do, and its own would darken it twice.
             found[name] = np.ones(len(mesh.vertices), np.float32)
-        elif name not in cut and isinstance(mesh, Mesh) and 0 < len(mesh.vertices) <= vertices_max and len(mesh.faces):
+        elif rays and name not in cut and isinstance(mesh, Mesh) and 0 < len(mesh.vertices) <= vertices_max and len(mesh.faces):
             found[name] = vertex_occlusion(mesh, rays, distance / scale)
     return found
 

@@ -75,6 +75,10 @@ class _World:
     """(instance, 3)"""
     slope: Array
     """(instance,) of its waves."""
+    thin: Array
+    """(instance,) translucency."""
+    tint: Array
+    """(instance, 3) of what passes."""
     haze: Array | None
     """`haze_row` of the scene; None: there is none."""
 
@@ -195,6 +199,8 @@ def _world(batch: SceneBatch, options: StillOptions) -> _World:
         np.array([row.attenuation for row in rows]),
         np.array([row.scattered for row in rows]),
         np.array([row.wave_slope for row in rows]),
+        np.array([row.translucency for row in rows]),
+        np.array([row.translucent_tint for row in rows]),
         haze_row(haze, sky_irradiance(scene.sky, 1.0), scene.lights) if haze.density > 0.0 else None,
     )
 
@@ -245,7 +251,7 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
         waved = _lifted(world.waved(met), -direction)
         lobes = Lobes.of(
             waved, met.normal, -direction, world.albedo[which], world.metallic[which],
-            world.roughness[which], options.specular, options.coat,
+            world.roughness[which], options.specular, options.coat, world.thin[which], world.tint[which],
         )  # fmt: skip
         start = met.point + met.normal * (4e-6 * np.abs(met.point).max(-1) + 2e-5 * met.range + 2e-4)[:, None]
 
@@ -273,12 +279,13 @@ def _followed(world: _World, origin: Array, direction: Array, pixel: ArrayInt, s
             shown = (1.0 - mirrored) / (1.0 - ((ior - 1.0) / (ior + 1.0)) ** 2)
             lobes = lobes.with_diffuse(murky, world.scattered[which] * (1.0 - left**2) * shown[:, None])
         lit = ~glass | murky
-        light[alive] += np.where(lit[:, None], through * _lamps(world, lobes, met.point, start, draw), 0.0)
+        light[alive] += np.where(lit[:, None], through * _lamps(world, lobes, met.point, start, below, draw), 0.0)
         if world.emitters.spans[0, 1]:
-            light[alive] += np.where(lit[:, None], through * _glow(world, lobes, start, draw(1)), 0.0)
+            light[alive] += np.where(lit[:, None], through * _glow(world, lobes, start, below, draw(1)), 0.0)
         u = draw(0)
         onward = lobes.sample(u[:, 0], u[:, 1], u[:, 2])
         sent, density = lobes.sent(onward)
+        start = np.where(lobes.beneath(onward)[:, None], below, start)
         scattered = through * sent / np.maximum(density, 1e-20)[:, None]
         murk = np.where(murky, np.clip(luminance(lobes.diffuse), 0.1, 0.5), 0.0)
         mirrors = glass & (u[:, 0] < mirrored)
@@ -332,7 +339,7 @@ def _beyond(world: _World, direction: Array, density: Array) -> Array:
     return out
 
 
-def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, draw: object) -> Array:
+def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, below: Array, draw: object) -> Array:
     """Light of lamps and suns, sent on."""
     light, angle = np.zeros_like(point), world.options.sun_angle
     scene = world.batch.scenes[0]
@@ -363,11 +370,12 @@ def _lamps(world: _World, lobes: Lobes, point: Array, start: Array, draw: object
                 reach = np.sqrt(u[:, 1]) * lamp.radius
                 place = place + a * (reach * cosine)[:, None] + b * (reach * sine)[:, None]
                 to_light = (place - point) / np.linalg.norm(place - point, axis=-1)[:, None]
-            way = place - start
+            way = place - np.where(lobes.beneath(to_light)[:, None], below, start)
             far = np.linalg.norm(way, axis=-1)
             along = way / np.maximum(far, 1e-6)[:, None]
         sent, density = lobes.sent(to_light)
-        seen, through = world.open(start, along, far, True)
+        begun = np.where(lobes.beneath(to_light)[:, None], below, start)
+        seen, through = world.open(begun, along, far, True)
         if of_light is not None:
             part = np.where(through, 1.0, _share(of_light, density))
         light += seen * sent * color * (given * part)[:, None]
@@ -389,7 +397,7 @@ def _arriving(lamp: PointLight | SpotLight, point: Array) -> tuple[Array, Array]
     return to_light, given
 
 
-def _glow(world: _World, lobes: Lobes, start: Array, u: Array) -> Array:
+def _glow(world: _World, lobes: Lobes, start: Array, below: Array, u: Array) -> Array:
     """Light of one glowing place for each point, sent on."""
     emitters, layout = world.emitters, world.batch.geometry.layout(0)
     row = np.minimum(np.searchsorted(emitters.sums[: emitters.spans[0, 1]], u[:, 0], side="right"), emitters.spans[0, 1] - 1)
@@ -397,6 +405,7 @@ def _glow(world: _World, lobes: Lobes, start: Array, u: Array) -> Array:
     local, outward = _points(world, number, face, u)
     turn = layout.attitude[number]
     point = frames.rotate(turn, local * layout.scale[number][:, None]) + layout.position[number]
+    start = np.where(lobes.beneath(point - start)[:, None], below, start)
     way = point - start
     square = np.sum(way * way, -1)
     far = np.sqrt(square)

@@ -102,6 +102,12 @@ def gloss_albedo(nv: Array, roughness: Array) -> tuple[Array, Array]:
     return found[:, 0], found[:, 1]
 
 
+def _share_of(passed: Array, diffuse: Array) -> Array:
+    """Return the share of diffuse samples that pass, (n,), by albedos (n, 3)."""
+    through = luminance(passed)
+    return np.asarray(through / np.maximum(through + luminance(diffuse), 1e-6))
+
+
 @dataclass(frozen=True, eq=False)
 class Lobes:
     """What n surface points do with light."""
@@ -122,6 +128,10 @@ class Lobes:
     """(n,) square of GGX's width."""
     glossy: Array
     """(n,) share of samples that the gloss gets."""
+    passed: Array
+    """(n, 3) albedo of what passes to the other side; 0 but for leaves."""
+    through: Array
+    """(n,) share of diffuse samples that pass."""
 
     @classmethod
     def of(
@@ -134,6 +144,8 @@ class Lobes:
         roughness: Array,
         specular: bool = True,
         coat: bool = True,
+        thin: Array | None = None,
+        tint: Array | None = None,
     ) -> Lobes:
         """Return the lobes of points of given materials.
 
@@ -146,13 +158,20 @@ class Lobes:
             roughness: (n,).
             specular: Gloss; False: Lambert alone, of metals too.
             coat: Whether dielectrics have gloss.
+            thin: Share of the diffuse part that passes to the other side, (n,); None: nothing.
+            tint: Of what passes, (n, 3); None: white.
         """
+        share = np.zeros(len(albedo)) if thin is None else np.asarray(thin, float)
+        passed = np.minimum(albedo * (1.0 if tint is None else tint), 1.0) * share[:, None]
+        back = 1.0 - share[:, None]
         a = np.asarray(roughness, float) ** 2
         width2 = np.maximum(a * a, WIDTH_MIN)
         nv = np.maximum(np.sum(normal * towards, -1), 1e-3)
         zero = np.zeros_like(albedo)
         if not specular:
-            return cls(normal, geometric, towards, np.asarray(albedo), zero, zero, width2, zero[:, 0])
+            diffuse = np.asarray(albedo * back)
+            through = _share_of(passed, diffuse)
+            return cls(normal, geometric, towards, diffuse, zero, zero, width2, zero[:, 0], passed, through)
         metal = np.asarray(metallic, float)[:, None]
         low = COAT if coat else 0.0
         f0 = low + (albedo - low) * metal
@@ -160,18 +179,30 @@ class Lobes:
         gain = 1.0 + f0 * (1.0 / np.maximum(scale + bias, 0.05) - 1.0)
         gain = gain if coat else gain * metal
         gloss = np.clip((f0 * scale + bias) * gain, 0.0, 1.0)
-        diffuse = albedo * (1.0 - metal) * (1.0 - gloss)
-        of_gloss, of_diffuse = luminance(gloss), luminance(diffuse)
+        passed = passed * (1.0 - metal)
+        through = _share_of(passed, albedo * (1.0 - metal) * back)
+        diffuse, passed = albedo * (1.0 - metal) * back * (1.0 - gloss), passed * (1.0 - gloss)
+        of_gloss, of_diffuse = luminance(gloss), luminance(diffuse) + luminance(passed)
         share = np.clip(of_gloss / np.maximum(of_gloss + of_diffuse, 1e-6), 0.1, 0.9)
         glossy = np.where(of_gloss > 0.0, np.where(of_diffuse > 0.0, share, 1.0), 0.0)
-        return cls(normal, geometric, towards, diffuse, f0, gain, width2, glossy)
+        return cls(normal, geometric, towards, diffuse, f0, gain, width2, glossy, passed, through)
 
     def with_diffuse(self, chosen: ArrayBool, albedo: Array) -> Lobes:
         """Return lobes of which the `chosen` (n,) are Lambert's alone, of an albedo (n, 3)."""
         one = chosen[:, None]
         part = np.where(one, albedo, self.diffuse), np.where(one, 0.0, self.f0), np.where(one, 0.0, self.gain)
         glossy = np.where(chosen, 0.0, self.glossy)
-        return Lobes(self.normal, self.geometric, self.towards, *part, self.width2, glossy)
+        rest = np.where(one, 0.0, self.passed), np.where(chosen, 0.0, self.through)
+        return Lobes(self.normal, self.geometric, self.towards, *part, self.width2, glossy, *rest)
+
+    @property
+    def leaf(self) -> ArrayBool:
+        """Which points, (n,), let light through."""
+        return np.asarray(self.through > 0.0)
+
+    def beneath(self, light: Array) -> ArrayBool:
+        """Return for which points, (n,), a ray in a direction (n, 3) begins on the other side."""
+        return self.leaf & (np.sum(self.geometric * light, -1) < 0.0)
 
     def sent(self, light: Array) -> tuple[Array, Array]:
         """Return what is sent to the eye per irradiance, times the cosine to the light, (n, 3), and how densely `sample` takes
@@ -193,8 +224,14 @@ class Lobes:
         fresnel = self.f0 + (1.0 - self.f0) * ((1.0 - vh) ** 5)[:, None]
         value = self.diffuse / np.pi + fresnel * self.gain * (distribution * smith)[:, None]
         by_gloss, by_diffuse = distribution * 0.5 / (nv + own), cosine / np.pi
-        density = by_diffuse + (by_gloss - by_diffuse) * self.glossy
-        return np.where(above[:, None], value * cosine[:, None], 0.0), np.where(above, density, 0.0)
+        density = np.where(above, by_diffuse + (by_gloss - by_diffuse) * self.glossy, 0.0)
+        value = np.where(above[:, None], value * cosine[:, None], 0.0)
+        # Leaves: from behind, or between the two normals, where there is no gloss; facets may be sampled there all the same.
+        front, leaf = np.sum(self.geometric * light, -1) > 0.0, self.leaf
+        even, part = np.abs(nl) / np.pi, np.where(front, 1.0 - self.through, self.through)
+        mixed = even * part + (np.where(nv + nl > 0.0, by_gloss, 0.0) - even * part) * self.glossy
+        scattered = np.where(front[:, None], self.diffuse, self.passed) * even[:, None]
+        return np.where((leaf & ~above)[:, None], scattered, value), np.where(leaf, mixed, density)
 
     def sample(self, choice: Array, u1: Array, u2: Array) -> Array:
         """Return directions (n, 3) from which light may have come.
@@ -208,6 +245,9 @@ class Lobes:
         cosine, sine = turned(u1)
         reach, up = np.sqrt(u2), np.sqrt(1.0 - u2)
         by_cosine = side * (reach * cosine)[:, None] + other * (reach * sine)[:, None] + self.normal * up[:, None]
+        rest = (choice - self.glossy) / np.maximum(1.0 - self.glossy, 1e-30)
+        turned_over = self.leaf & ((rest < self.through) != (np.sum(self.geometric * by_cosine, -1) < 0.0))
+        by_cosine = np.where(turned_over[:, None], -by_cosine, by_cosine)
         nv = np.maximum(np.sum(self.normal * self.towards, -1), 1e-3)
         local = np.stack([np.sum(side * self.towards, -1), np.sum(other * self.towards, -1), nv], -1)
         facet = facets(local, np.sqrt(self.width2), u1, u2)

@@ -82,6 +82,7 @@ FLAGS = {
             "USE_GLOSS",
             "USE_GLASS",
             "USE_WATER",
+            "USE_LEAVES",
             "USE_OWN_SHADOWS",
             "USE_CHOSEN",
             "SPREAD_GLOSS",
@@ -108,6 +109,9 @@ RAYS_MAX = 256
 """Of one kind and sample."""
 GLOSS_ROUGHNESS = 0.65
 """Rougher surfaces mirror what was baked; a sixteenth below, all of their gloss is traced."""
+SHADE_FAR, SHADE_STEPS = 80.0, 4
+"""How far haze is as dark as the shade that was baked there [m], and at how many places of that way it is asked. Ours: beyond
+a wood is shut."""
 CAMERA_STRIDE = 12
 HOLES_MAX = 8
 """Cut-out surfaces that a ray looks through before it stops at the next."""
@@ -148,6 +152,7 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         "CLOUD_SIDE": clouds.TILE_SIDE,
         "CLOUD_STEPS": clouds.CLOUD_STEPS,
         "STAR_CELLS": stars.STAR_CELLS,
+        "SHADE_STEPS": SHADE_STEPS,
         "WAVE_COUNT": water.WAVE_COUNT,
         "WAVE_TABLE": water.wave_table(),
         "STAR_STREAM": f"{int(Stream.STARS)}u",
@@ -165,6 +170,7 @@ def shading_source(body: bool = True, holes: int = HOLES_MAX) -> str:
         **wetness.WET_NUMBERS,
         **snow.SNOW_NUMBERS,
         **stars.NIGHT_NUMBERS,
+        "SHADE_FAR": SHADE_FAR,
         "WATER_SLANT": water.WATER_SLANT,
         "WAVE_SLOPE": water.WAVE_SLOPE,
     }
@@ -365,6 +371,7 @@ class ShadingOptions:
             "USE_SOFT": self.light_rays > 0,
             "USE_GLASS": appearance.has_glass,
             "USE_WATER": appearance.has_water,
+            "USE_LEAVES": appearance.has_leaves,
             "USE_GLOSS": self.specular and self.gloss_rays > 0,
             "USE_OWN_SHADOWS": self.own_shadows,
         }

@@ -104,6 +104,7 @@ _SWITCHES = (
     "PATH_SUN_DISC",
     "PATH_GLASS",
     "PATH_WATER",
+    "PATH_LEAVES",
 )
 FLAGS = {name: 1 << k for k, name in enumerate(_SWITCHES)}
 SETTINGS = ("SET_FAR", "SET_SUN_TANGENT", "SET_SUN_SINE", "SET_SUN_CHORD", "SET_TIMES")
@@ -279,6 +280,7 @@ class _Launch:
             "PATH_SUN_DISC": options.sun_disc,
             "PATH_GLASS": appearance.has_glass,
             "PATH_WATER": appearance.has_water,
+            "PATH_LEAVES": appearance.has_leaves,
         }
         on = sum(FLAGS[name] for name, wanted in flags.items() if wanted)
         seed = options.seed & 0xFFFFFFFFFFFFFFFF

@@ -140,9 +140,10 @@ def uv_density(mesh: Mesh) -> Array:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-MATERIAL_COLUMNS = 24
+MATERIAL_COLUMNS = 28
 """Base colour RGBA, metallic, roughness, emission RGB, normal scale, uv scale (2), 1 / texture size, detail repeat, cutoff,
-transmission, index of refraction, attenuation RGB [1/m], scattered RGB, slope of waves."""
+transmission, index of refraction, attenuation RGB [1/m], scattered RGB, slope of waves, translucency, tint of what passes
+so RGB."""
 MATERIAL_MAPS = ("base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "detail_map")
 """Texture numbers of a material, -1 where there is none; padded to 8 columns."""
 TEXTURE_COLUMNS = 24
@@ -206,6 +207,8 @@ class Appearance:
         """Some material has an alpha cutoff."""
         self.has_glass = bool((self.materials[:, 15] > 0.0).any())
         """Some material lets light pass."""
+        self.has_leaves = bool((self.materials[:, 24] > 0.0).any())
+        """Some material scatters light to its other side."""
         self.has_water = bool(((self.materials[:, 15] > 0.0) & (self.materials[:, 17:20] > 0.0).any(-1)).any())
         """Some material bounds a volume that bends light."""
 
@@ -214,6 +217,7 @@ class Appearance:
         floats = [*material.base_color, material.metallic, material.roughness, *material.emissive, material.normal_scale]
         floats += [*material.uv_scale, 1.0 / size if size > 0.0 else 0.0, material.detail_repeat, material.alpha_cutoff]
         floats += [material.transmission, material.ior, *material.attenuation, *material.scattered, material.wave_slope]
+        floats += [material.translucency, *material.translucent_tint]
         maps = [self._pool.add(textures.get(getattr(material, name))) for name in MATERIAL_MAPS]
         # A normal map of the file's own knows more than one made from heights.
         if maps[2] < 0 and material.height_map and material.height_scale:

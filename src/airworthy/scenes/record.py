@@ -86,6 +86,11 @@ class Material:
     wave_slope: Annotated[float, Bound(0.0, 0.5)] = field(default=0.0, metadata=LATER)
     """Root of the mean square slope of waves on a volume's level surface (`rendering.water`): 0.05 a breath of wind, 0.17 a
     breeze of 5 m/s on open water. Colours alone show them."""
+    translucency: Annotated[float, SHARE] = field(default=0.0, metadata=LATER)
+    """Share of the light that is not mirrored that passes to the other side, scattered evenly there: a leaf, paper, cloth. The
+    rest is reflected; both are tinted by the base colour."""
+    translucent_tint: Annotated[Color, Bound(0.0, 4.0)] = field(default=(1.0, 1.0, 1.0), metadata=LATER)
+    """Factor on the base colour of what passes: leaves let yellower light through than they reflect."""
 
     def varied(self, seed: int) -> Material:
         """Return a variant that shares the maps: level, hue, roughness, relief and scale changed as much as looks believable.

@@ -304,6 +304,28 @@ def test_a_map_of_glass_is_left_out_with_a_word(tmp_path: Path) -> None:
     assert ["how much passes glass" in line for line in warnings] == [True]
 
 
+def test_leaves_of_other_programs_let_light_through(tmp_path: Path) -> None:
+    extension = {"diffuseTransmissionFactor": 0.4, "diffuseTransmissionColorFactor": [0.3, 0.5, 0.1]}
+    given = {
+        "pbrMetallicRoughness": {"baseColorFactor": [0.2, 0.5, 0.4, 1.0]},
+        "extensions": {"KHR_materials_diffuse_transmission": extension},
+    }
+    leaf = next(iter(read_model(write(tmp_path / "a.gltf", given)).materials.values()))
+    assert leaf.translucency == 0.4
+    np.testing.assert_allclose(leaf.translucent_tint, (1.5, 1.0, 0.25))
+    extension["diffuseTransmissionFactor"] = 7.0
+    assert next(iter(read_model(write(tmp_path / "b.gltf", given)).materials.values())).translucency == 1.0
+
+
+def test_leaves_come_back_as_they_were_written(tmp_path: Path) -> None:
+    leaf = Material((0.0, 1.0, 0.5, 1.0), translucency=0.5, translucent_tint=(1.25, 1.15, 0.3))
+    shapes = {"leaf": Box((1.0, 1.0, 0.01))}
+    place = Scene("leaf", shapes, {"leaf": leaf}, instances=(Instance("leaf", materials=("leaf",)),), lights=())
+    export_scene(place, tmp_path / "leaf.glb")
+    again = next(iter(read_model(tmp_path / "leaf.glb").materials.values()))
+    assert (again.translucency, again.translucent_tint) == (leaf.translucency, leaf.translucent_tint)
+
+
 def test_glass_and_water_come_back_as_they_were_written(tmp_path: Path) -> None:
     surfaces = {
         "sheet": Material(transmission=0.8),

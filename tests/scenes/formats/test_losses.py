@@ -55,6 +55,8 @@ GIVEN: dict[str, dict[str, Any]] = {
     "attenuation": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0)},
     "scattered": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0), "scattered": (0.1, 0.2, 0.3)},
     "wave_slope": {"transmission": 0.7, "attenuation": (1.0, 2.0, 3.0), "wave_slope": 0.1},
+    "translucency": {"translucency": 0.5},
+    "translucent_tint": {"translucency": 0.5, "translucent_tint": (1.5, 1.25, 0.25)},
 }
 
 

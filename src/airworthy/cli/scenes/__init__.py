@@ -49,7 +49,7 @@ EXPORT_RULES = (
 RENDER_RULES = (
     IdleRule(("view",), lambda config: config.eye is not None, "with --eye, which says where from", "drop that"),
     IdleRule(
-        ("samples", "bake", "sky", "exposure"),
+        ("samples", "bake", "shade", "sky", "exposure"),
         lambda config: "rgb" not in config.channels,
         "without the channel rgb, which alone has light",
         "add it to --channels",
@@ -60,7 +60,13 @@ RENDER_RULES = (
         "without the channel rgb, which alone has light",
         "add it to --channels",
     ),
-    IdleRule(("bake",), lambda config: config.quality == "still", "with --quality still, which follows light by itself"),
+    IdleRule(
+        ("bake", "shade"), lambda config: config.quality == "still", "with --quality still, which follows light by itself"
+    ),
+    IdleRule(
+        ("shade",), lambda config: config.quality == "policy", "with --quality policy, which knows of no shade of the sky"
+    ),
+    IdleRule(("shade",), lambda config: config.bake, "with --bake, which finds all there is of it", "drop that"),
     IdleRule(("seed",), lambda config: config.quality != "still", "without --quality still, whose noise it is", "choose that"),
 )
 """Options of `airworthy scenes render` that change nothing beside the others."""
@@ -282,6 +288,8 @@ class RenderSceneConfig(_Named):
     """Of the noise of a still image."""
     bake: bool = False
     """Bake light that walls and floors send on to each other first, for rgb; some seconds, once per scene."""
+    shade: bool = True
+    """In a wood, find first how little of the sky's light comes down through the crowns, for rgb; some seconds, once."""
     time: float = 0.0
     """At which actors stand [s]."""
     sky: tuple[str, ...] = ()
@@ -598,7 +606,8 @@ def _render(config: RenderSceneConfig) -> int:
     exposure = None if wears and not config.exposure else _exposure(config, scene.sky.model == "daylight")
     still = _still(config)
     quality = PictureLight.quality if still else config.quality
-    light = PictureLight(quality, config.samples, config.bake, exposure, still)
+    shade = config.shade and not (config.bake or still) and quality != "policy"
+    light = PictureLight(quality, config.samples, config.bake, shade, exposure, still)
     made = sky_pictures(scene, _camera(config), size, config.channels, config.time, light, config.sky)
     for channel, pixels in made.items():
         path = write_picture(paths[channel], Image.fromarray(pixels))

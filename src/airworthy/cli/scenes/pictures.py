@@ -15,6 +15,7 @@ from airworthy.core.errors import unknown_name
 from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable, cast
 from airworthy.optics.exposure import LINEAR_EV, exposure_factor, metered
+from airworthy.optics.tone import luminance, wide
 from airworthy.rendering.still import StillOptions
 from airworthy.scenes import under_sky, weather_named
 from airworthy.scenes.actors import posed
@@ -145,6 +146,8 @@ class PictureLight:
     """Rays per pixel; None: as many as the quality has."""
     bake: bool = False
     """Whether indirect light is baked first, and kept for the next time."""
+    shade: bool = False
+    """Whether, under trees, the shade below them is found first, and kept; of no use with `bake` or `still`."""
     ev: float | None = LINEAR_EV
     """Exposure at ISO 100 [EV]; None: as a camera's automatic has it."""
     still: StillOptions | None = None
@@ -250,11 +253,13 @@ def pictures(
 def _rgb(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, light: PictureLight) -> ArrayU8:
     from airworthy.optics.tone import to_8bit
     from airworthy.rendering.images import render
-    from airworthy.rendering.light_baking import use_baked
+    from airworthy.rendering.light_baking import under_trees, use_baked, use_shade
     from airworthy.rendering.shading import ShadingOptions, quality_options
 
     if light.bake:
         use_baked(batch, quiet=False)
+    elif light.shade and not light.still and not _at_night(batch.scenes[0]):
+        use_shade(batch, quiet=False)
     pose = viewpoint.position[None], viewpoint.attitude[None]
     options = ShadingOptions() if light.still else quality_options(light.quality)
     if light.samples is not None and light.still is None:
@@ -263,6 +268,9 @@ def _rgb(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, light: Pictur
     linear = render(batch, table, *pose, channels=("rgb",), options=options, still=light.still)["rgb"]
     if batch.scenes[0].rain.rate > 0.0 and not viewpoint.parallel:
         linear = _rained(batch, table, viewpoint, linear)
+    shady = (light.bake or light.shade or light.still) and not _at_night(batch.scenes[0])
+    if light.ev is None and shady and under_trees(batch.scenes[0]):
+        return to_8bit(linear, gain_in_shade(linear), "wide")[0]
     if light.ev == LINEAR_EV:
         return to_8bit(linear)[0]
     return to_8bit(linear, exposure_factor(_metered_ev(linear) if light.ev is None else light.ev))[0]
@@ -281,6 +289,11 @@ def _rained(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, linear: Ar
     return with_streaks(linear[0], cover, around.reshape(3))[None]
 
 
+def _at_night(scene: Scene) -> bool:
+    """Tell whether the sun of a sky by daylight is below civil twilight: shade would be as black as it is, and show nothing."""
+    return scene.sky.model == "daylight" and scene.sky.elevation < -math.radians(6.0)
+
+
 def _metered_ev(linear: ArrayF32) -> float:
     """Return the EV that a camera's automatic takes, by its middle grey; nights stay dark, which it would make days of."""
     from airworthy.sensors.realism import AutoExposure
@@ -290,6 +303,23 @@ def _metered_ev(linear: ArrayF32) -> float:
     return LINEAR_EV - stops + _KEY * max(stops - _DAY_STOPS, 0.0)
 
 
+def gain_in_shade(linear: ArrayF32) -> float:
+    """Return the factor with which the wide curve shows an image as bright on average as the metered one of `_metered_ev` is.
+
+    Where a few patches lie in the sun, the curve takes of these most; what is left in the shade may be brighter for it.
+    """
+    gain = float(exposure_factor(_metered_ev(linear)))
+    wanted = min(gain * float(metered(linear, "mean")[0]), _SHOWN)
+    low, high = 0.0, _OPENED
+    for _ in range(12):
+        stops = 0.5 * (low + high)
+        shown = float(luminance(wide(linear * np.float32(gain * 2.0**stops))).mean())
+        low, high = (stops, high) if shown < wanted else (low, stops)
+    return gain * 2.0 ** (0.5 * (low + high))
+
+
+_SHOWN, _OPENED = 0.18, 1.0
+"""Middle grey, and by how many stops at most shade is opened: ours, beyond it looks like fog."""
 # Ours: by day middle grey is middle grey; at dusk and night a picture that is to look like one is darker, by a tenth of the
 # stops that are missing. 22 stops under a sunny day, EV -7, is as far as a camera on a tripod goes: 30 s at f/2.8 and ISO 3200.
 _STOPS, _DAY_STOPS, _KEY = 22.0, 4.0, 0.1

@@ -43,8 +43,8 @@ struct Mist {
     return m * N::from_bits(W::unsigned_of((W::to_int(whole) + 127) << 23));
   }
   // Light that comes along rays which begin at a height, from what is `there` at a distance, else from the sky; `passed` becomes
-  // the share of it that is left.
-  SHADING_FUNCTION V3 seen(const float* row, F height, const V3& d, M there, F range, const V3& light, F& passed) {
+  // the share of it that is left. `around`, `sun`: shares of the light from all sides and of the sun that reach the haze on its way.
+  SHADING_FUNCTION V3 seen(const float* row, F height, const V3& d, M there, F range, const V3& light, F& passed, const V3& around, F sun) {
     const F length = N::select(there, W::minimum(range, N::c(row[13])), N::c(row[13])), climb = d.z * length;
     const F low = (W::minimum(height, height + climb) - row[2]) * row[1], fall = N::abs(climb) * row[1];
     const F little = 1.0f - fall * (0.5f - fall * (0.166666667f - fall * 0.0416666667f));
@@ -53,7 +53,7 @@ struct Mist {
     const float g = row[12];
     const F c = d.x * row[6] + d.y * row[7] + d.z * row[8], q = W::maximum(c * (-2.0f * g) + (1.0f + g * g), N::c(1e-4f));
     const F phase = N::c((1.0f - g * g) * 0.0795774715f) / (q * N::sqrt(q));
-    const V3 added = V3::c(row[3], row[4], row[5]) + V3::c(row[9], row[10], row[11]) * phase;
+    const V3 added = V3::c(row[3], row[4], row[5]) * around + V3::c(row[9], row[10], row[11]) * sun * phase;
     return V3::mix(added, light, passed);
   }
 };
@@ -231,6 +231,18 @@ struct Glass {
     const I base = W::pick(there, fetched.material, W::i(0)) * MATERIAL_COLUMNS;
     ior = W::gather(appearance.materials, base + 16);
     return N::select(there, W::gather(appearance.materials, base + 15), N::c(0.0f));
+  }
+};
+// Sheets that scatter light to both sides, as leaves do: Lambert's on each. Which side light comes from the shape's normal says; how
+// slantwise, the cosine to the shading normal without its sign: over each half of the sphere its integral is pi whatever the angle
+// between the two normals, so that no light is lost or made.
+struct Leaves {
+  static INLINE void on(const Appearance& appearance, M there, Surface& s) {
+    const I base = W::pick(there, s.material, W::i(0)) * MATERIAL_COLUMNS;
+    s.thin = N::select(there, W::gather(appearance.materials, base + 24), N::c(0.0f));
+    const V3 tint = {W::gather(appearance.materials, base + 25), W::gather(appearance.materials, base + 26), W::gather(appearance.materials, base + 27)};
+    const V3 all = s.albedo * tint;
+    s.passed = {W::minimum(all.x, N::c(1.0f)), W::minimum(all.y, N::c(1.0f)), W::minimum(all.z, N::c(1.0f))};
   }
 };
 struct Reflectance {

@@ -152,12 +152,12 @@ struct Tracer {
       const V3 sent = surface.sent(l, density) * given;
       M lit = active & ((sent.x + sent.y + sent.z) > 0.0f);
       if (!N::any(lit)) continue;
-      const V3 way = path - (start - point);
+      const V3 from = surface.origin(l, start), way = path - (from - point);
       const F far = sun ? N::c(SUN_FAR) : N::sqrt(way.dot(way));
       const V3 along = sun ? l : way * (N::c(1.0f) / W::maximum(far, N::c(1e-6f)));
       V3 left;
       M through;
-      lit = clear(start, along, far, lit, true, left, through);
+      lit = clear(from, along, far, lit, true, left, through);
       const F part = disc ? N::select(through, N::c(1.0f), share(of_light, density)) : N::c(1.0f);
       light = light + V3::select(lit, sent * left * part, V3::c(0.0f, 0.0f, 0.0f));
     }
@@ -222,7 +222,11 @@ struct Tracer {
     }
     Fetched fetched;
     const Surface place = Surfaces::at(batch, appearance, env, surface.towards, N::c(0.0f), at, fetched, true);
-    const V3 way = place.point - start;
+    V3 from = start, way = place.point - start;
+    if (N::any(surface.leaf)) {
+      from = surface.origin(way, start);
+      way = place.point - from;
+    }
     const F square = W::maximum(way.dot(way), N::c(1e-10f)), far = N::sqrt(square);
     const V3 l = way * (N::c(1.0f) / far);
     const F cosine = N::abs(place.geometric.dot(l));
@@ -234,7 +238,7 @@ struct Tracer {
     if (!N::any(lit)) return V3::c(0.0f, 0.0f, 0.0f);
     V3 left;
     M unused;
-    lit = clear(start, l, far * (1.0f - 2e-5f) - 2e-4f, lit, false, left, unused);
+    lit = clear(from, l, far * (1.0f - 2e-5f) - 2e-4f, lit, false, left, unused);
     return V3::select(lit, sent * left * (share(of_light, density) / W::maximum(of_light, N::c(1e-20f))), V3::c(0.0f, 0.0f, 0.0f));
   }
   // How densely `glow` would have sampled what a ray has met [1/sr]; 0 where it never does.
@@ -327,7 +331,7 @@ for (;;) {
   if (tracer.sky[10] > 0.0f) {
     // Haze before whatever is met, as the standard renderer has it: what it adds, and what it lets pass.
     F passed = N::c(1.0f);
-    const V3 added = Mist::seen(tracer.sky + (int)tracer.sky[10] * SKY_COLUMNS, origin.z + rest.z, direction, there, hit.range, nothing, passed);
+    const V3 added = Mist::seen(tracer.sky + (int)tracer.sky[10] * SKY_COLUMNS, origin.z + rest.z, direction, there, hit.range, nothing, passed, V3::c(1.0f, 1.0f, 1.0f), N::c(1.0f));
     light = light + V3::select(alive, through * added, nothing);
     through = V3::select(alive, through * passed, through);
   }
@@ -341,15 +345,19 @@ for (;;) {
     const V3 towards = direction * N::c(-1.0f);
     Fetched fetched;
     Surface s = Surfaces::at(batch, appearance, env, towards, N::c(0.0f), hit, fetched, true);
+    s.thin = N::c(0.0f);
+    if ((flags & PATH_LEAVES) && tracer.sky[11] == 0.0f) Leaves::on(appearance, there, s);
     if (tracer.sky[11] > 0.0f) {
       const float* row = tracer.sky + (int)tracer.sky[11] * SKY_COLUMNS;
       Wet::on(row, appearance, there, fetched, s);
+      if (flags & PATH_LEAVES) Leaves::on(appearance, there, s);
       if (row[26] > 0.0f) {
         F share = Snow::share(row, appearance, there, fetched, s);
         const M asked = share > 0.0f;
         if (N::any(asked)) {
           const V3 from = s.point + s.geometric * (hit.range * 2e-5f + 1e-3f);
           share = N::select(tracer.open(from, Snow::lean(row, s.point), N::c(1.0f), asked), share, N::c(0.0f));
+          s.thin = s.thin * (N::c(1.0f) - share);
           Snow::lay(row, share, s);
         }
       }
@@ -381,6 +389,7 @@ for (;;) {
       V3 start = s.point + s.geometric * (size * 4e-6f + hit.range * 2e-5f + 2e-4f);
       F u[4];
       const V3 below = s.point + s.point - start;
+      surface.beneath = below;
       V3 bent = direction, reflected = s.normal * (s.normal.dot(towards) * 2.0f) - towards;
       F mirrored = Glass::mirrored(s.normal.dot(towards), ior), murk = N::c(0.0f);
       M murky = N::never();
@@ -415,6 +424,7 @@ for (;;) {
       F of_next;
       const V3 sent = surface.sent(next, of_next);
       V3 weight = through * sent * (N::c(1.0f) / W::maximum(of_next, N::c(1e-20f)));
+      start = surface.origin(next, start);
       if (N::any(glass)) {
         // A sheet mirrors, or lets pass: then nothing has been scattered, and light is shared as if it were not there. What bounds a
         // volume mirrors, or bends, or sends back of its own.

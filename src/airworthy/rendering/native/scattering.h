@@ -1,10 +1,14 @@
 // How a surface scatters light, to be sampled: Lambert under a GGX gloss, glTF's metallic-roughness. Light that bounces several
 // times between facets is made up for by scaling the gloss (Turquin, Practical multiple scattering compensation for microfacet
 // models, 2019), and the diffuse part gets what the gloss leaves, so a white surface sends back all that arrives.
+// A leaf sends a share of the diffuse part to its other side.
 // Needs light.h, random.h. Twin: airworthy.rendering.scattering.
 struct Scattering {
   V3 normal, geometric, side, other, towards;  // `side`, `other`: with the normal a basis
   V3 diffuse, f0, gain;                        // gain: of the gloss, for what bounces between facets
+  V3 passed, beneath;                          // of leaves: albedo of what passes; where rays to the other side begin
+  F through;                                   // of leaves: share of diffuse samples that pass
+  M leaf;
   F a, a2, nv, masked, glossy;                 // masked: nv + root of Smith's; glossy: share of samples that the gloss gets
   static INLINE F luminance(const V3& c) { return c.x * 0.2126f + c.y * 0.7152f + c.z * 0.0722f; }
   static INLINE Scattering of(const Surface& s, const V3& towards, const float* table, int flags) {
@@ -22,6 +26,16 @@ struct Scattering {
     o.diffuse = specular ? s.albedo * (N::c(1.0f) - s.metallic) : s.albedo;
     o.f0 = o.gain = V3::c(0.0f, 0.0f, 0.0f);
     o.glossy = N::c(0.0f);
+    o.leaf = N::never();
+    if (flags & PATH_LEAVES) o.leaf = s.thin > 0.0f;
+    o.passed = o.beneath = V3::c(0.0f, 0.0f, 0.0f);
+    o.through = N::c(0.0f);
+    if (N::any(o.leaf)) {
+      o.passed = V3::select(o.leaf, s.passed * (specular ? s.thin * (N::c(1.0f) - s.metallic) : s.thin), o.passed);
+      o.diffuse = o.diffuse * (N::c(1.0f) - s.thin);
+      const F sent_back = luminance(o.diffuse), let_through = luminance(o.passed);
+      o.through = let_through / W::maximum(sent_back + let_through, N::c(1e-6f));
+    }
     if (!specular) return o;
     const float coat = flags & PATH_COAT ? 0.04f : 0.0f;
     o.f0 = V3::mix(V3::c(coat, coat, coat), s.albedo, s.metallic);
@@ -34,7 +48,8 @@ struct Scattering {
     const V3 sent = (o.f0 * scale + V3::all(bias)) * o.gain;
     const V3 gloss = {W::clamp(sent.x, 0.0f, 1.0f), W::clamp(sent.y, 0.0f, 1.0f), W::clamp(sent.z, 0.0f, 1.0f)};
     o.diffuse = o.diffuse * (V3::c(1.0f, 1.0f, 1.0f) - gloss);
-    const F from_gloss = luminance(gloss), from_diffuse = luminance(o.diffuse);
+    o.passed = o.passed * (V3::c(1.0f, 1.0f, 1.0f) - gloss);
+    const F from_gloss = luminance(gloss), from_diffuse = luminance(o.diffuse) + luminance(o.passed);
     const F share = W::clamp(from_gloss / W::maximum(from_gloss + from_diffuse, N::c(1e-6f)), 0.1f, 0.9f);
     o.glossy = N::select(from_gloss > 0.0f, N::select(from_diffuse > 0.0f, share, N::c(1.0f)), N::c(0.0f));
     return o;
@@ -57,14 +72,33 @@ struct Scattering {
     const V3 all = diffuse * N::c(0.318309886f) + fresnel * gain * (distribution * smith);
     const F by_gloss = distribution * 0.5f / masked, by_diffuse = cosine * 0.318309886f;
     density = N::select(above, by_diffuse + (by_gloss - by_diffuse) * glossy, N::c(0.0f));
-    return V3::select(above, all * cosine, V3::c(0.0f, 0.0f, 0.0f));
+    V3 out = V3::select(above, all * cosine, V3::c(0.0f, 0.0f, 0.0f));
+    if (N::any(leaf)) {
+      // From behind, or between the two normals, where there is no gloss; facets may be sampled there all the same.
+      const M front = geometric.dot(l) > 0.0f;
+      const F even = N::abs(nl) * 0.318309886f, part = N::select(front, N::c(1.0f) - through, through);
+      const F by_facets = N::select(nv + nl > 0.0f, by_gloss, N::c(0.0f));
+      density = N::select(leaf, even * part + (by_facets - even * part) * glossy, density);
+      out = V3::select(leaf & N::invert(above), V3::select(front, diffuse, passed) * even, out);
+    }
+    return out;
+  }
+  // Where a ray in a direction begins.
+  INLINE V3 origin(const V3& l, const V3& start) const {
+    if (!N::any(leaf)) return start;
+    return V3::select(leaf & (geometric.dot(l) < 0.0f), beneath, start);
   }
   // A direction in which light may have come: visible facets, or by the cosine.
   INLINE V3 sample(F choice, F u1, F u2) const {
     F c, s;
     Turn::of(u1, c, s);
     const F reach = N::sqrt(u2), up = N::sqrt(W::maximum(N::c(1.0f) - u2, N::c(0.0f)));
-    const V3 by_cosine = side * (reach * c) + other * (reach * s) + normal * up;
+    V3 by_cosine = side * (reach * c) + other * (reach * s) + normal * up;
+    if (N::any(leaf)) {
+      const F rest = (choice - glossy) / (N::c(1.0f) - glossy);
+      const M turned = leaf & ((rest < through) != (geometric.dot(by_cosine) < 0.0f));
+      by_cosine = V3::select(turned, by_cosine * N::c(-1.0f), by_cosine);
+    }
     if (!N::any(glossy > 0.0f)) return by_cosine;
     const V3 facet = Facets::visible(side.dot(towards), other.dot(towards), nv, a, c, s, u2);
     const V3 m = side * facet.x + other * facet.y + normal * facet.z;

@@ -106,6 +106,7 @@ struct Shader {
     V3 unused;
     const V3 from = s.point + s.geometric * (travelled * 2e-5f + 1e-3f);
     share = N::select(dark(from, Snow::lean(row, s.point), asked, unused), N::c(0.0f), share);
+    s.thin = s.thin * (N::c(1.0f) - share);
     Snow::lay(row, share, s);
   }
   // Light that comes back along a ray. `mirror` becomes the direction in which the surface mirrors, `share` how much of that light
@@ -126,11 +127,18 @@ struct Shader {
     if (!N::any(there)) return out;
     Fetched fetched;
     s = Surfaces::at(batch, appearance, env, towards, spread, hit, fetched, true);
+    s.thin = N::c(0.0f);
     if (sky[11] > 0.0f) {
       const float* row = sky + (int)sky[11] * SKY_COLUMNS;
       Wet::on(row, appearance, there, fetched, s);
+      if (flags & USE_LEAVES) Leaves::on(appearance, there, s);
       if (row[26] > 0.0f) snow(row, there, fetched, travelled, s);
+    } else if (flags & USE_LEAVES) {
+      Leaves::on(appearance, there, s);
     }
+    // Of light that enters a leaf, what it sends back, and what it lets through.
+    const M leaf = s.thin > 0.0f;
+    const bool leaves = (flags & USE_LEAVES) && N::any(leaf);
     M bounds = N::never();
     V3 deep = V3::c(0.0f, 0.0f, 0.0f);
     if (flags & USE_GLASS) {
@@ -153,6 +161,11 @@ struct Shader {
       // A highlight in a rough mirror is as wide as what the mirror spreads: one ray in many would bring it as a speck.
       const F wide = W::minimum(spread * MIRRORED_WIDTH, N::c(1.0f));
       r.a2 = W::maximum(r.a2, wide * wide);
+    }
+    V3 through = V3::c(0.0f, 0.0f, 0.0f);
+    if (leaves) {
+      through = V3::select(leaf, s.passed * (specular ? s.thin * (N::c(1.0f) - s.metallic) : s.thin), through);
+      r.diffuse = r.diffuse * (N::c(1.0f) - s.thin);
     }
     if (N::any(bounds)) {
       const F normal = (s.ior - 1.0f) / (s.ior + 1.0f);
@@ -177,6 +190,14 @@ struct Shader {
     }
     if (N::any(bounds)) s.body = deep * around * N::c(0.318309886f);
     const V3 arriving = around * (s.occlusion * 0.318309886f);
+    V3 let_through = V3::c(0.0f, 0.0f, 0.0f);
+    if (leaves) {
+      const V3 other = s.normal * N::c(-1.0f);
+      V3 behind = Sky::irradiance(sky, other);
+      F unseen = N::c(0.0f);
+      if (has_volume) behind = baked.volume(volume, s.point - s.geometric * N::c(volume[11]), other, unseen);
+      let_through = through * behind * (s.occlusion * 0.318309886f);
+    }
     mirror = direction + s.normal * (s.normal.dot(towards) * 2.0f);
     mirror = (mirror + s.geometric * W::maximum(N::c(0.01f) - mirror.dot(s.geometric), N::c(0.0f))).unit();
     if (specular) {
@@ -203,9 +224,11 @@ struct Shader {
         share = gloss * traced;
       }
       light = light + (V3::c(1.0f, 1.0f, 1.0f) - gloss) * r.diffuse * arriving + gloss * reflected * (N::c(1.0f) - traced);
+      if (leaves) let_through = (V3::c(1.0f, 1.0f, 1.0f) - gloss) * let_through;
     } else {
       light = light + r.diffuse * arriving;
     }
+    if (leaves) light = light + let_through;
     const M near = travelled < settings[SET_SHADOW];
     const F size = W::maximum(W::maximum(N::abs(s.point.x), N::abs(s.point.y)), N::abs(s.point.z));
     const V3 start = s.point + s.geometric * (size * 4e-6f + travelled * 2e-5f + 2e-4f);
@@ -228,17 +251,28 @@ struct Shader {
         }
         const F nl = s.normal.dot(l);
         const F strength = given.x + given.y + given.z;
-        M lit = there & (nl > 0.0f) & (s.geometric.dot(l) > 0.0f) & (strength > 0.0f);
+        const M front = (nl > 0.0f) & (s.geometric.dot(l) > 0.0f);
+        M lit = there & front & (strength > 0.0f);
+        if (leaves) lit = there & (front | leaf) & (strength > 0.0f);
         if (!N::any(lit)) continue;
+        V3 from = start;
+        if (leaves) from = V3::select(leaf & (s.geometric.dot(l) < 0.0f), s.point + s.point - start, start);
         F clear = N::c(1.0f);
         V3 left = V3::c(1.0f, 1.0f, 1.0f);
         if (flags & USE_SHADOWS) {
           const M asked = lit & near;
-          if (N::any(asked)) lit = lit & N::invert(dark(start, path - (start - s.point), asked, left));
+          if (N::any(asked)) lit = lit & N::invert(dark(from, path - (from - s.point), asked, left));
           // Beyond the shadows' distance, what was baked of the sun.
           if (has_volume && is_sun) clear = N::select(near, clear, sun);
         }
-        V3 added = given * r.sent(s, towards, l, W::maximum(nl, N::c(0.0f)), specular) * clear;
+        V3 sent = r.sent(s, towards, l, W::maximum(nl, N::c(0.0f)), specular);
+        if (leaves) {
+          // From behind, or between the two normals, where there is no gloss.
+          const V3 side = V3::select(s.geometric.dot(l) > 0.0f, r.diffuse, through);
+          const V3 entered = specular ? V3::c(1.0f, 1.0f, 1.0f) - r.f0 : V3::c(1.0f, 1.0f, 1.0f);
+          sent = V3::select(leaf & N::invert(front), side * entered * (N::abs(nl) * 0.318309886f), sent);
+        }
+        V3 added = given * sent * clear;
         if (flags & USE_GLASS) added = added * left;
         if (tries > 1) added = added * N::c(1.0f / (float)tries);
         added = V3::select(lit, added, V3::c(0.0f, 0.0f, 0.0f));
@@ -255,6 +289,30 @@ struct Shader {
       share = V3::select(s.passing > 0.0f, V3::c(0.0f, 0.0f, 0.0f), share);
     }
     return V3::select(there, light, out);
+  }
+  // Haze before what is `there` at a distance, else before the sky: in shade that was baked, as dark as that is.
+  SHADING_MEMBER V3 misty(const V3& from, const V3& direction, M there, F range, const V3& light, F& passed) const {
+    V3 around = V3::c(1.0f, 1.0f, 1.0f);
+    F sun = N::c(1.0f);
+    if ((flags & USE_BAKED) && volume[10] > 0.0f) {
+      // The mean over six sides, of probes and of the open sky: that of a diagonal and of its other end.
+      const V3 one = V3::c(0.577350269f, 0.577350269f, 0.577350269f), other = V3::c(-0.577350269f, -0.577350269f, -0.577350269f);
+      const V3 open = Sky::irradiance(sky, one) + Sky::irradiance(sky, other);
+      const F length = N::select(there, W::minimum(range, N::c(SHADE_FAR)), N::c(SHADE_FAR));
+      V3 sum = V3::c(0.0f, 0.0f, 0.0f);
+      sun = N::c(0.0f);
+      PRAGMA_NOUNROLL
+      for (int k = 0; k < SHADE_STEPS; ++k) {
+        const V3 at = from + direction * (length * (((float)k + 0.5f) * (1.0f / SHADE_STEPS)));
+        F seen;
+        sum = sum + baked.volume(volume, at, one, seen) + baked.volume(volume, at, other, seen);
+        sun = sun + seen * (1.0f / SHADE_STEPS);
+      }
+      const V3 mean = sum * N::c(1.0f / SHADE_STEPS);
+      around = {W::minimum(mean.x / W::maximum(open.x, N::c(1e-9f)), N::c(1.0f)), W::minimum(mean.y / W::maximum(open.y, N::c(1e-9f)), N::c(1.0f)),
+                W::minimum(mean.z / W::maximum(open.z, N::c(1e-9f)), N::c(1.0f))};
+    }
+    return Mist::seen(sky + (int)sky[10] * SKY_COLUMNS, from.z, direction, there, range, light, passed, around, sun);
   }
   // What comes along rays from a place: the next surface, and haze before it; `s` and `hit` become that surface.
   // `water`: whose surface lanes `sunk` go through.
@@ -274,7 +332,7 @@ struct Shader {
     const V3 light = radiance(direction, spread, hit, way, s, mirror, share, false, key, true, water ? &under : nullptr);
     if (sky[10] == 0.0f) return light;
     F passed = N::c(1.0f);
-    return Mist::seen(sky + (int)sky[10] * SKY_COLUMNS, from.z, direction, hit.instance >= 0, hit.range, light, passed);
+    return misty(from, direction, hit.instance >= 0, hit.range, light, passed);
   }
   // What comes along a ray into a mirror, haze before it included.
   SHADING_MEMBER V3 mirrored(const V3& from, const V3& direction, F spread, F travelled, M wanted, const U* key) const {
@@ -532,13 +590,15 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   V3 color = V3::c(0.0f, 0.0f, 0.0f), gain = V3::c(1.0f, 1.0f, 1.0f), mirror = direction, share = color;
   Surface first;
   first.albedo = first.normal = first.geometric = first.point = color;
-  first.backface = first.cutoff = first.passing = N::c(0.0f);
+  first.backface = first.cutoff = first.passing = first.thin = N::c(0.0f);
+  first.passed = color;
   first.material = W::i(0);
   first.body = color;
   first.ior = N::c(1.5f);
   first.roughness = N::c(1.0f);
   const Found first_hit = hit;
   F travelled = hit.range, spread_now = spread, height = origin.z + rest.z;
+  V3 air = origin + rest;
   SharedMirror shared;
   shared.known = shared.traced = shared.later = N::never();
   shared.light = shared.share = shared.from = shared.next = color;
@@ -573,8 +633,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       }
       F passed = N::c(1.0f);
       if (shader.sky[10] > 0.0f) {
-        const float* mist = shader.sky + (int)shader.sky[10] * SKY_COLUMNS;
-        light = Mist::seen(mist, height, direction, hit.instance >= 0, hit.range, light, passed);
+        light = shader.misty(V3{air.x, air.y, height}, direction, hit.instance >= 0, hit.range, light, passed);
         share = share * passed;
         shared.share = shared.share * passed;
       }
@@ -624,6 +683,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       gain = share;
       direction = mirror;
       height = from.z;
+      air = from;
       shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), direction, spread, active, N::c(settings.data[SET_FAR]), hit);
       travelled = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
       spread_now = spread * 2.0f;
@@ -691,7 +751,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
     W::spill(weights[0], first_hit.b1);
     W::spill(weights[1], first_hit.b2);
     // Sheets of leaves are no outside of anything.
-    W::spill(back, N::select(met & (first.cutoff <= 0.0f), first.backface, N::c(0.0f)));
+    W::spill(back, N::select(met & (first.cutoff <= 0.0f) & (first.thin <= 0.0f), first.backface, N::c(0.0f)));
     for (int k = 0; k < LANES; ++k) {
       if (!here[k]) continue;
       const long long at = base + places[k];

@@ -21,6 +21,8 @@ struct Surface {
   F alpha, cutoff, metallic, roughness, occlusion;
   F passing, ior;          // of glass; filled in by who asks
   V3 body;                 // light that a volume behind sends back; filled in by who asks
+  F thin;                  // share of diffuse light that passes to the other side; filled in by who asks
+  V3 passed;               // its albedo there; filled in by who asks
   F backface;              // 1 where a closed solid, or a face's back, is seen
   I instance, material;
 };

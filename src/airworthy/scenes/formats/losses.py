@@ -37,6 +37,7 @@ _NEEDS = {
     "attenuation": "transmission",
     "scattered": "attenuation",
     "wave_slope": "attenuation",
+    "translucent_tint": "translucency",
 }
 """Without these a field says nothing."""
 

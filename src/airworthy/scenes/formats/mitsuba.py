@@ -7,7 +7,7 @@ for is left out or replaced, and said: `write_mitsuba` returns a sentence for ea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -345,6 +345,11 @@ def _look(writer: _Writer, shape: XmlElement, material: Material, mapped: bool) 
             writer.note("A map of the colour of glass is left out")
         _rgb(bsdf, "specular_transmittance", np.array(material.base_color[:3]) * material.transmission)
         return
+    if material.translucency > 0.0:
+        writer.note("Light that a surface scatters to its other side is left out")
+        red, green, blue, alpha = material.base_color
+        back = 1.0 - material.translucency
+        material = replace(material, base_color=(red * back, green * back, blue * back, alpha))
     inside = inside.add("bsdf", type="twosided")
     width = math.sqrt(max(material.roughness, 0.03) ** 4)
     width = max(width, math.sqrt(WIDTH_MIN))

@@ -16,14 +16,11 @@ from airworthy.scenes.extent import seen_from_near
 from airworthy.scenes.materials.library import with_material
 from airworthy.scenes.record import Instance, Material, Quaternion, Scene, Texture
 from airworthy.scenes.vegetation.kinds import tree_kind
+from airworthy.scenes.vegetation.leaf import FOLIAGE, FOLIAGE_MATERIAL
 from airworthy.scenes.vegetation.tree import TreeForm, crown_mesh, trunk_mesh
 
 __all__ = ["COARSE", "FIRST_TREE", "FOLIAGE", "Planting", "about_up", "scattered"]
 
-FOLIAGE = "foliage"
-"""Material of leaves, needles and blades: white, since their colours are those of their vertices."""
-_FOLIAGE = Material((1.0, 1.0, 1.0, 1.0), roughness=0.7)
-"""Rougher than what has its gloss traced (`rendering`): a leaf's gloss is faint, its rays would cost as much as the leaf."""
 FIRST_TREE = 1000
 """Number of the first tree among instances."""
 COARSE = 0.04
@@ -43,7 +40,7 @@ class Planting:
     """Shapes, materials and instances of plants, gathered before they join a scene."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
-    materials: dict[str, Material] = field(default_factory=lambda: {FOLIAGE: _FOLIAGE})
+    materials: dict[str, Material] = field(default_factory=lambda: {FOLIAGE: FOLIAGE_MATERIAL})
     textures: dict[str, Texture] = field(default_factory=dict)
     items: list[Instance] = field(default_factory=list)
     trees: int = 0

@@ -12,13 +12,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayInt
+from airworthy.core.arrays import Array, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh
+from airworthy.scenes.appearance import OPEN_CHANNEL
 from airworthy.scenes.generators.seeding import generator
 from airworthy.scenes.vegetation.cache import kept_mesh
 from airworthy.scenes.vegetation.growth import Stems, grown
 from airworthy.scenes.vegetation.kinds import Season, TreeKind, tree_kind
+from airworthy.scenes.vegetation.leaf import both_sides
 
 __all__ = ["BARK", "LEAVES", "TreeForm", "crown_mesh", "tree_mesh", "trunk_mesh"]
 
@@ -32,9 +34,6 @@ _BARK_TILE = 0.9
 """Of the bark's maps [m]."""
 _BENT = 0.75
 """Share of the crown's own normal in those of leaves."""
-_THROUGH = 1.4
-"""Light that leaves send on over what they reflect: they let about half as much through (CLM: 0.05 beside 0.10 in the visible
-band), which the renderer does not follow; in the mean over a crown it is the same."""
 _FLARE, _FLARE_HEIGHT = 0.028, 0.22
 """How far roots stand out at the ground, and over which height they end [m]."""
 
@@ -117,6 +116,8 @@ class _Part:
     colors: Array
     """(V, 3) multiplied into the material's."""
     material: int
+    open: Array | None = None
+    """(V,) share of the light from all sides that reaches them; None: all of it."""
 
 
 def _joined(parts: list[_Part]) -> Mesh:
@@ -129,7 +130,16 @@ def _joined(parts: list[_Part]) -> Mesh:
         np.concatenate([part.uv for part in parts]),
         np.concatenate([np.clip(colors, 0.0, 1.0), np.ones((len(colors), 1))], axis=1),
         np.concatenate([np.full(len(part.faces), part.material) for part in parts]),
+        _channels(parts),
     )
+
+
+def _channels(parts: list[_Part]) -> dict[str, ArrayF32]:
+    """Return what vertices of a crown know of its shade, which places without baked light are shaded by."""
+    if all(part.open is None for part in parts):
+        return {}
+    shares = [np.ones(len(part.vertices)) if part.open is None else part.open for part in parts]
+    return {OPEN_CHANNEL: np.concatenate(shares).astype(np.float32)}
 
 
 # ---- Bark -------------------------------------------------------------------------------------------------------------------
@@ -250,9 +260,11 @@ def _leaves(
     depth = np.linalg.norm(outward, axis=1)
     bent = _unit((1.0 - _BENT) * face + _BENT * _unit(outward / half + np.array([0.0, 0.0, 0.35]) / half.mean()))
     faces, normals = _wound(corners, bent)
-    tint = _tints(np.array(color), depth, chance[5], season, rng)
+    tint = _tints(np.array(color), chance[5], season, rng)
+    # Half way to the hull about half of the sky is hidden by leaves; ours, in place of a baked share.
+    shade = np.repeat(np.clip(0.52 + 0.60 * depth**2, 0.0, 1.0), 4)
     uv = np.tile(np.array([[0.5, 1.0], [1.0, 0.5], [0.5, 0.0], [0.0, 0.5]]), (count, 1))
-    return _Part(corners.reshape(-1, 3), faces, np.repeat(normals, 4, axis=0), uv, np.repeat(tint, 4, axis=0), LEAVES)
+    return _Part(corners.reshape(-1, 3), faces, np.repeat(normals, 4, axis=0), uv, np.repeat(tint, 4, axis=0), LEAVES, shade)
 
 
 def _crown(place: Array) -> tuple[Array, Array]:
@@ -271,19 +283,17 @@ def _wound(corners: Array, normals: Array) -> tuple[ArrayInt, Array]:
     return np.concatenate([front, back]), normals
 
 
-def _tints(color: Array, depth: Array, chance: Array, season: Season, rng: np.random.Generator) -> Array:
-    """Return colours (n, 3): darker within the crown, where little of the sky is seen, and each leaf a little another."""
-    # Half way to the hull about half of the sky is hidden by leaves; ours, in place of a baked share.
-    light = _THROUGH * np.clip(0.52 + 0.60 * depth**2, 0.0, 1.12)
+def _tints(color: Array, chance: Array, season: Season, rng: np.random.Generator) -> Array:
+    """Return colours of vertices (n, 3): each leaf a little another."""
     level = np.exp(0.22 * (chance - 0.5) * 2.0)
-    hue = 0.16 * (rng.random(len(depth)) - 0.5)
-    found = color * (light * level)[:, None] * np.stack([1.0 + 2.0 * hue, 1.0 + 0.3 * hue, 1.0 - hue], -1)
+    hue = 0.16 * (rng.random(len(chance)) - 0.5)
+    found = color * level[:, None] * np.stack([1.0 + 2.0 * hue, 1.0 + 0.3 * hue, 1.0 - hue], -1)
     if season == "autumn":
         # Leaves do not turn together: some are still green, some brown already.
-        stage = rng.random(len(depth))[:, None]
+        stage = rng.random(len(chance))[:, None]
         green, brown = np.array([0.08, 0.10, 0.02]), np.array([0.12, 0.06, 0.03])
-        found = np.where(stage < 0.16, green * light[:, None], np.where(stage > 0.9, brown * light[:, None], found))
-    return np.asarray(found)
+        found = np.where(stage < 0.16, green, np.where(stage > 0.9, brown, found))
+    return both_sides(np.asarray(found))
 
 
 def _unit(vectors: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayInt
 from airworthy.geometry import Mesh
 from airworthy.scenes.generators.seeding import generator
+from airworthy.scenes.vegetation.leaf import both_sides
 
 __all__ = ["fallen_trunk", "fern", "grass_tuft", "hedge_panel", "litter", "patch", "stone"]
 
@@ -22,7 +23,7 @@ _BROWNS = np.array([[0.16, 0.095, 0.045], [0.24, 0.15, 0.070], [0.10, 0.060, 0.0
 
 
 def _mesh(points: Array, faces: ArrayInt, normals: Array, colors: Array) -> Mesh:
-    rgba = np.concatenate([np.clip(colors, 0.0, 1.0), np.ones((len(colors), 1))], axis=1)
+    rgba = np.concatenate([both_sides(colors), np.ones((len(colors), 1))], axis=1)
     return Mesh(points, faces, _unit(normals), np.zeros((len(points), 2)), rgba)
 
 

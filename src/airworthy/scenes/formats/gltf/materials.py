@@ -12,7 +12,7 @@ from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayInt, ArrayU8
 from airworthy.scenes.formats._images import TextureImages, Wrap, linear_to_srgb, srgb_to_linear
 from airworthy.scenes.formats._source import JsonFields, clean_name, unique_name
 from airworthy.scenes.formats.gltf.file import GltfFile
-from airworthy.scenes.formats.gltf.glass import glass_fields
+from airworthy.scenes.formats.gltf.glass import glass_fields, leaf_fields
 from airworthy.scenes.record import Material
 
 _WRAPS: dict[int, Wrap] = {10497: "repeat", 33071: "clamp", 33648: "mirror"}
@@ -154,8 +154,7 @@ class _Reader:
             emissive_map=self._map(fields, "emissiveTexture", True),
             double_sided=fields.flag("doubleSided"),
             alpha_cutoff=self._cutoff(),
-            **glass_fields(fields),
-            **self._own(),
+            **{**glass_fields(fields), **leaf_fields(fields, color), **self._own()},
         )
 
     def _cutoff(self) -> float:
@@ -171,7 +170,9 @@ class _Reader:
         if not isinstance(extras, dict) or not isinstance(extras.get(OWN_EXTRAS), dict):
             return {}
         own = JsonFields(self._fields.source, extras[OWN_EXTRAS], f"extras of {self._fields.where}")
+        tint = own.numbers("translucentTint", 3, (1.0, 1.0, 1.0))
         return {
+            **({"translucent_tint": tuple(_unit(value, 4.0) for value in tint)} if "translucentTint" in own else {}),
             "height_map": self._map(own, "heightTexture", False),
             "height_scale": _unit(own.number("heightScale", 0.0), 100.0),
             "detail_map": self._map(own, "detailTexture", True),

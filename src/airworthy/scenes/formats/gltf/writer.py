@@ -16,7 +16,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_bytes
 from airworthy.geometry import Mesh
 from airworthy.scenes.formats._parts import Writable, as_model, faces_by_material, label, material_of, shape_of
-from airworthy.scenes.formats.gltf.glass import glass_json
+from airworthy.scenes.formats.gltf.glass import glass_json, leaf_json
 from airworthy.scenes.formats.gltf.materials import OWN_EXTRAS
 from airworthy.scenes.formats.gltf.reader import LUX
 from airworthy.scenes.formats.meshes.solids import tessellate
@@ -192,7 +192,8 @@ class _Writer:
         if glass and self._glass_opacity is not None:
             surface["baseColorFactor"][3] = self._glass_opacity
             entry["alphaMode"] = "BLEND"
-        elif glass:
+            glass = {}
+        if glass := glass | leaf_json(material):
             entry["extensions"] = entry.get("extensions", {}) | glass
             self._extensions |= set(glass)
         if material.alpha_cutoff > 0:
@@ -206,6 +207,9 @@ class _Writer:
             own["scattered"] = [float(v) for v in material.scattered]
         if material.wave_slope > 0.0:
             own["waveSlope"] = float(material.wave_slope)
+        if material.translucency > 0.0:
+            # The extension's colour ends at 1, and says nothing of a black base.
+            own["translucentTint"] = [float(v) for v in material.translucent_tint]
         return entry | ({"extras": {OWN_EXTRAS: own}} if own else {})
 
     def _info(self, entry: Json, key: str, texture: str, material: Material) -> bool:
