@@ -219,7 +219,8 @@ def test_a_changed_row_is_found_out(whole: Path, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes((whole / name).read_bytes())
     rows = read_rows(tmp_path)
     rows[0]["end_x_m"] += 1e-12
-    (tmp_path / store.RESULTS_FILE).write_bytes(store.parquet_bytes(rows, {}))
+    head = {"digest": json.loads((tmp_path / store.MANIFEST_FILE).read_text())["digest"]}
+    (tmp_path / store.RESULTS_FILE).write_bytes(store.parquet_bytes(rows, head))
     found = replay_row(tmp_path, 0, keep=False)
     assert (found.equal, found.differs, found.folder) == (False, ("end_x_m",), None)
     with pytest.raises(AirworthyError, match="There is no row 8"):
@@ -294,7 +295,8 @@ def test_the_command_line_says_it_again(tmp_path: Path) -> None:
     from airworthy.cli.common import run_tyro
 
     read = run_tyro(NavigationConfig, gathered(tokens.split()[3:], LISTS), "x", "")
-    assert read == replace(config, workers=1, report=True)
+    # A folder by its name alone: results name no path of a machine.
+    assert read == replace(config, workers=1, report=True, out=Path(tmp_path.name))
 
 
 def test_gathering_lists() -> None:

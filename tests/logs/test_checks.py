@@ -12,8 +12,9 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, flu_frd_vector, from_rotation_vector, multiply, rotate
 from airworthy.logs import Log, LogSource, LogStream, flight_segments, integrate_gyro, log_checks, log_findings, read_log
-from airworthy.logs.checks import refuse_wrong_units, rest_noise
+from airworthy.logs.checks import off_at_rest, refuse_wrong_units, rest_noise
 from airworthy.logs.excitation import voltage_means
+from airworthy.logs.log_check import LogCheck
 from airworthy.vehicles.identification.prediction.signals import flight_signals
 from airworthy.vehicles.identification.supply import supply_range
 
@@ -437,6 +438,41 @@ def test_means_of_the_voltage_are_those_of_tenths_within_spans() -> None:
     volts = np.array([3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 11.0])
     assert voltage_means(time, volts, [(0.0, 0.9), (2.0, 3.0)]).tolist() == [4.0, 6.0, 7.0, 10.0]
     assert voltage_means(time, volts, [(1.0, 2.0)]).tolist() == []
+
+
+@pytest.mark.parametrize("kind", ["gyro", "accelerometer"])
+def test_gravity_in_flight_ends_where_a_sensor_freezes(kind: str) -> None:
+    """Attitudes are lost behind a gyro that froze: what that makes of gravity is no wrong unit."""
+    log = flight(60.0)
+    stream = log.stream(kind)
+    noise = np.random.default_rng(2).normal(0.0, 0.002, stream.values.shape)
+    values = stream.values + noise
+
+    def held(start: float) -> Log:
+        inside = (stream.time >= start) & (stream.time <= start + 1.0)
+        shown = np.where(inside[:, None], values[np.argmax(inside)], values)
+        return replace(log, streams=tuple(replace(s, values=shown) if s.kind == kind else s for s in log.streams))
+
+    late = {check.name: check for check in log_checks(held(40.0))}
+    assert late["gravity in flight"].passed
+    assert "over 3" in late["gravity in flight"].said
+    assert late[kind].passed is False
+    early = {check.name: check for check in log_checks(held(15.0))}
+    assert early["gravity in flight"].passed is None
+    assert early["gravity in flight"].said.startswith(f"The {kind} is frozen at 15.00 s: no attitude is known behind")
+
+
+def test_an_offset_as_common_sensors_have_is_told_and_no_wrong_unit() -> None:
+    def rest(factor: float) -> LogCheck:
+        return next(check for check in log_checks(flight(factor=factor)) if check.name == "gravity at rest")
+
+    assert off_at_rest([rest(1.0)]) == []
+    told = rest(1.012)
+    assert told.passed
+    assert "an offset of 12 mg, as common sensors have, or a scale off by +1.2 %" in told.said
+    assert off_at_rest([told]) == [told]
+    assert rest(1.03).passed is False
+    assert rest(0.985).passed
 
 
 def test_logs_without_commands_tell_no_vehicle(data_dir: Path) -> None:

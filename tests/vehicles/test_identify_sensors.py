@@ -12,6 +12,7 @@ from tests.vehicles.flown_logs import Craft, changed, fly, quad
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_rotation_vector, multiply, rotate_inverse
 from airworthy.logs import Log
+from airworthy.vehicles import Known, identify
 from airworthy.vehicles.identification.gathering import Gathered
 
 
@@ -54,6 +55,15 @@ def test_a_right_log_is_taken_with_and_without_its_rest_and_attitudes() -> None:
         assert not any("nothing tells the accelerometer's scale" in note for note in gathered(right).notes)
     (said,) = (note for note in gathered(without_rest(log, "attitude")).notes if "no rest" in note)
     assert said.startswith("flown: There is no rest and no attitude: nothing tells the accelerometer's scale")
+
+
+def test_a_vehicle_whose_thrust_has_no_scale_is_not_called_flyable() -> None:
+    craft, log = flown()
+    verdicts = [
+        identify([one], Known(mass=(craft.mass, 1e-4), vehicle=craft.known()), quick=True).table
+        for one in (without_rest(log), without_rest(log, "attitude"))
+    ]
+    assert [table.verdict for table in verdicts if table is not None] == ["flyable", "supported"]
 
 
 @pytest.mark.parametrize("factor", [1.08, 0.9])

@@ -301,8 +301,9 @@ def packaged_toml(package: str, name: str) -> dict[str, Any]:
 
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _TOML_STRING = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"""(?:""?(?!"))?|\Z)'  # up to two quotes more belong to it
-    r"|'''(?:[^']|'(?!''))*+(?:'''(?:''?(?!'))?|\Z)"
+    # Up to two quotes more belong to it. Nothing looks ahead within what is not given back: Python 3.11.2 loses its place.
+    r'"""(?:""?(?:[^"\\]|\\.)|[^"\\]|\\.)*+(?:"""(?:""?(?!"))?|"{0,2}\Z)'
+    r"|'''(?:''?[^']|[^'])*+(?:'''(?:''?(?!'))?|'{0,2}\Z)"
     r'|"(?:[^"\\\n]|\\[^\n])*+"?'
     r"|'[^'\n]*+'?"
     r"|\#[^\n]*+",

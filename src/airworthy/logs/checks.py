@@ -28,7 +28,7 @@ from airworthy.logs.units import STANDARD_GRAVITY
 REST_TIME = 1.0
 """Shortest rest that counts [s]."""
 GRAVITY_REST = (9.7, 9.9)
-"""What |specific force| at rest may be [m/s^2]."""
+"""What |specific force| at rest is of a good sensor [m/s^2]; as far off as flight may be it is told, farther it is refused."""
 VOLTS = (1.0, 100.0)
 """Ours: what a multirotor's supply may have [V]: an empty cell has 2.5, packs of the largest 60 to 90."""
 GYRO_GAP = 0.1
@@ -192,9 +192,21 @@ def _at_rest(log: Log, rest: RestNoise | None) -> LogCheck:
         return LogCheck(name, False, f"{said}: the body's z is down (FRD named FLU), or it lies upside down.", value)
     if low <= value <= high:
         return LogCheck(name, True, f"|specific force| is {value:.3f} m/s^2 over {rest.stop - rest.start:.1f} s.", value)
+    off = value / STANDARD_GRAVITY - 1.0
+    if abs(off) <= GRAVITY_FLIGHT_SHARE:
+        said = f"|specific force| at rest is {value:.3f} m/s^2, expected {low} to {high}: an offset of"
+        said += f" {1000.0 * abs(off):.0f} mg, as common sensors have, or a scale off by"
+        said += f" {100.0 * off:+.1f} %; thrust over mass goes with it."
+        return LogCheck(name, True, said, value)
     return LogCheck(
         name, False, f"|specific force| at rest is {value:.4g} m/s^2, expected {low} to {high}{unit_guess(value)}.", value
     )
+
+
+def off_at_rest(checks: Sequence[LogCheck]) -> list[LogCheck]:
+    """Return the check of gravity at rest where it passes with an offset that is told."""
+    low, high = GRAVITY_REST
+    return [c for c in checks if c.name == "gravity at rest" and c.passed and not low <= abs(c.value) <= high]
 
 
 def _force_up(log: Log, flown: Sequence[Span]) -> float:
@@ -226,9 +238,12 @@ def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: floa
     if told := went_back(log, "gyro", "accelerometer"):
         return LogCheck(name, None, told)
     start, length = _first_gap(log, rest.stop - 0.1)
+    lacks = f"The gyro lacks {length:.2g} s at {start:.2f} s"
+    held = [part for part in frozen_sensors(log, [(span.start, span.stop)]) if part.start < min(start, span.stop)]
+    if held:
+        start, lacks = held[0].start, f"The {held[0].kind} is frozen at {held[0].start:.2f} s"
     stop = min(span.stop, start)
     if stop - span.start < FLIGHT_TIME:
-        lacks = f"The gyro lacks {length:.2g} s at {start:.2f} s"
         said = f"{lacks}: no attitude is known behind, and 20 s of flight are needed before."
         return LogCheck(name, None, said)
     value = vertical_force(log, rest, span.start, stop)

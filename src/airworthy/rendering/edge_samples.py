@@ -56,7 +56,13 @@ def contrasts(radiance: ArrayF32, gain: ArrayLike = 1.0) -> ArrayF32:
 
 
 def edges(radiance: ArrayF32, contrast: float, gain: ArrayLike = 1.0) -> ArrayBool:
-    """Return which pixels (c, H, W) differ from one of their four neighbours by more than a contrast; see `contrasts`."""
+    """Return which pixels (c, H, W) differ from one of their four neighbours by more than a contrast.
+
+    Args:
+        radiance: Linear, (c, H, W, 3).
+        contrast: Difference of square roots of brightness.
+        gain: On the brightness, as of `contrasts`.
+    """
     return contrasts(radiance, gain) > contrast
 
 

@@ -29,13 +29,13 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_bytes
 from airworthy.tasks.navigation import NavigationProtocol
 
-__all__ = ["FlownFolder", "config_of", "finished_by_pilot", "read_flown"]
+__all__ = ["NavigationFolder", "config_of", "finished_by_pilot", "read_flown"]
 
 _AGAIN = "the command of its benchmark writes it again"
 
 
 @dataclass(frozen=True)
-class FlownFolder:
+class NavigationFolder:
     """What a folder of `airworthy bench navigation` holds."""
 
     folder: Path
@@ -62,7 +62,7 @@ class FlownFolder:
         return {pilot: self.asked - count for pilot, count in self.finished.items() if count < self.asked}
 
 
-def read_flown(folder: str | Path) -> FlownFolder:
+def read_flown(folder: str | Path) -> NavigationFolder:
     """Read a folder, its rows held against its manifest.
 
     Raises:
@@ -77,7 +77,7 @@ def read_flown(folder: str | Path) -> FlownFolder:
             f"{str(path)!r} is of another run than the {MANIFEST_FILE} beside it (their digests differ): put those of one run"
             " side by side."
         )
-    return FlownFolder(where, manifest, config, rows, finished_by_pilot(where, config, manifest["pilots"], rows))
+    return NavigationFolder(where, manifest, config, rows, finished_by_pilot(where, config, manifest["pilots"], rows))
 
 
 def finished_by_pilot(

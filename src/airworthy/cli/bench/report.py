@@ -24,7 +24,7 @@ from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError
 
 if TYPE_CHECKING:
-    from airworthy.benchmarks.navigation.flown_folder import FlownFolder
+    from airworthy.benchmarks.navigation.flown_folder import NavigationFolder
 
 _DESCRIPTION = (
     "Write report.html of a folder that `airworthy bench navigation` or `airworthy bench sensitivity` wrote, from its results"
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _report(config: ReportConfig, flown: FlownFolder, titles: Mapping[str, str]) -> None:
+def _report(config: ReportConfig, flown: NavigationFolder, titles: Mapping[str, str]) -> None:
     """Write the page, and print scores, trends and times of planning."""
     from airworthy.benchmarks.navigation.report.page import summary_of, write_report, write_summary
     from airworthy.core.files import lock_folder
@@ -129,12 +129,12 @@ _TIMES = {
 }
 
 
-def _tell_missing(flown: FlownFolder) -> None:
+def _tell_missing(flown: NavigationFolder) -> None:
     if flown.missing:
         print(f"This is not all: {len(flown.rows):,} of {flown.flights:,} flights are finished.")
 
 
-def _why(flown: FlownFolder, titles: Mapping[str, str], as_json: bool) -> None:
+def _why(flown: NavigationFolder, titles: Mapping[str, str], as_json: bool) -> None:
     """Print success by layout and failures by cause; of a run that goes on, too: nothing is written."""
     from airworthy.benchmarks.navigation.aggregation import failures_of, layouts_of
     from airworthy.benchmarks.navigation.report.tables import WHY_HEADS, layout_heads, layout_rows, why_rows

@@ -91,7 +91,11 @@ class TurnWindows:
         return first[good], last[good]
 
     def attitude(self, time: Array) -> Array:
-        """Attitude of the integrated gyro at times."""
+        """Return attitudes of the integrated gyro, (n, 4).
+
+        Args:
+            time: [s], (n,).
+        """
         at = np.clip(np.searchsorted(self.clock, time, side="right") - 1, 0, len(self.clock) - 2)
         share = (time - self.clock[at])[:, None]
         rate = self.gyro[at] + 0.5 * share / (self.clock[at + 1] - self.clock[at])[:, None] * (
@@ -100,7 +104,12 @@ class TurnWindows:
         return multiply(self.turned[at], from_rotation_vector(rate * share))
 
     def rotation(self, late: float, drift: float) -> Array:
-        """Rotation of each window by the gyro [rad], where stamps are late by so much, and by so much more each second."""
+        """Return the rotation of each window by the gyro [rad], (n, 3).
+
+        Args:
+            late: By how much stamps of attitudes are late [s].
+            drift: By how much more with each second.
+        """
         start = self.start - late - drift * (self.start - self.middle)
         stop = self.stop - late - drift * (self.stop - self.middle)
         return to_rotation_vector(multiply(conjugate(self.attitude(start)), self.attitude(stop)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogFinding, LogSegments, flight_segments, log_checks, log_findings
-from airworthy.logs.checks import refuse_wrong_units, rest_noise
+from airworthy.logs.checks import off_at_rest, refuse_wrong_units, rest_noise
 from airworthy.logs.excitation import CAN
 from airworthy.logs.gravity import GRAVITY_WITHOUT_REST
 from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors
@@ -173,7 +173,10 @@ class Gathered:
         refuse_rates(log, self.signals)
         self.notes: list[str] = frozen
         # Thrust over mass is no better than the accelerometer's scale: where nothing tells it, that is said.
-        self.notes += [f"{log.name}: {c.said}" for c in self.checks if c.name == GRAVITY_WITHOUT_REST and c.passed is None]
+        scale = [c for c in self.checks if c.name == GRAVITY_WITHOUT_REST and c.passed is None]
+        self.scaled: bool = not scale
+        """Whether the accelerometer's scale is told."""
+        self.notes += [f"{log.name}: {c.said}" for c in (*scale, *off_at_rest(self.checks))]
         self.unfollowed = ""
         self._speeds(log, base)
         turns = any(f.parameter == "inertia xx, yy" and f.verdict == "can tell" for f in self.findings)

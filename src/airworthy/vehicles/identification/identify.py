@@ -218,6 +218,9 @@ def identify(
     notes += bench_notes(known, scale, fit, motors is not None)
     reasons = [judge.verdict for judge in strangers if judge.verdict]
     table = _table(fit_to, settled_by(held, begin.lag, begin.delay), fit, begin, told, reasons) if held else None
+    if table is not None and table.verdict == "flyable" and not any(g.scaled for g in gathered):
+        # Predictions by a wrong scale agree with readings of the same scale: only the thrust is wrong.
+        table = replace(table, verdict="supported")
     values, sensor, of_flights = found_values(fit, known)
     flown = _flown(fit_to, fit)
     gauge = motors is None and base.command_map is None and (known.vehicle is None or base.extra.get("gauge") == "nominal")

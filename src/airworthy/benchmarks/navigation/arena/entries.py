@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from airworthy.benchmarks.navigation.flown_folder import FlownFolder, read_flown
+from airworthy.benchmarks.navigation.flown_folder import NavigationFolder, read_flown
 from airworthy.benchmarks.navigation.report.text import titles_of
 from airworthy.benchmarks.navigation.store import MANIFEST_FILE, RESULTS_FILE, flight_key
 from airworthy.core.errors import AirworthyError, AssetError
@@ -112,7 +112,7 @@ def leagues_of(folders: Sequence[Path]) -> tuple[list[League], list[str]]:
     return [leagues[limit] for limit in sorted(leagues, reverse=True)], left_out
 
 
-def _join(league: League, flown: FlownFolder) -> list[str]:
+def _join(league: League, flown: NavigationFolder) -> list[str]:
     """Add the rows of a folder to a league; what was left out of them."""
     folder, manifest, rows = flown.folder, flown.manifest, flown.rows
     unfair = {item.split("'")[1] for item in manifest["division"].get("because", []) if item.startswith("pilot '")}
@@ -144,7 +144,7 @@ def _join(league: League, flown: FlownFolder) -> list[str]:
     return told
 
 
-def _absent(flown: FlownFolder) -> list[str]:
+def _absent(flown: NavigationFolder) -> list[str]:
     """Return a sentence that counts the flights which have no row, as of a run that was stopped; none where all have one."""
     if not flown.missing:
         return []

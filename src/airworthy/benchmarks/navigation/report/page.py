@@ -11,7 +11,7 @@ import numpy as np
 
 from airworthy.benchmarks.navigation.aggregation import pilots_of, summarize, vehicles_of
 from airworthy.benchmarks.navigation.config import NavigationConfig
-from airworthy.benchmarks.navigation.flown_folder import FlownFolder, read_flown
+from airworthy.benchmarks.navigation.flown_folder import NavigationFolder, read_flown
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.missions import scene_of
 from airworthy.benchmarks.navigation.replay import fly_row
@@ -227,7 +227,7 @@ def write_report(
     return write_text(folder / REPORT_FILE, page_of("airworthy.benchmarks.navigation", trim=False, **content))
 
 
-def summary_of(flown: FlownFolder) -> dict[str, Any]:
+def summary_of(flown: NavigationFolder) -> dict[str, Any]:
     """Return every number of the report from the rows of a folder; from its manifest how much was asked for, and from its
     summary only what neither tells: on which machine, in what time."""
     path = flown.folder / SUMMARY_FILE
@@ -288,7 +288,7 @@ def _heatmaps(
     return found
 
 
-def _views(flown: FlownFolder, titles: Mapping[str, str], quiet: bool) -> list[Any]:
+def _views(flown: NavigationFolder, titles: Mapping[str, str], quiet: bool) -> list[Any]:
     who: dict[str, NavigationMethod] = {}
     for name, specifier in flown.manifest.get("words", {}).items():
         try:
