@@ -214,6 +214,23 @@ def test_attitudes_of_another_flight_are_named_and_the_gyro_is_not_blamed() -> N
     refuse_wrong_units(other, "Nothing is told.")
 
 
+@pytest.mark.parametrize("seed", [11, 12])
+def test_noisy_attitudes_of_another_flight_neither_clear_nor_blame_the_accelerometer(seed: int) -> None:
+    """Their turns are like the gyro's in size, and by chance a little like it in shape."""
+    log = turning(*NOISY, seconds=45.0)
+    time, draw = log.stream("attitude").time, np.random.default_rng(seed)
+    rate = np.stack([np.interp(time, np.arange(0.0, 47.0, 0.25), row) for row in draw.normal(size=(3, 188))], axis=1)
+    poses = integrate_gyro(time, rate - rate.mean(axis=0))
+    poses = multiply(poses, from_rotation_vector(np.deg2rad(2.0) * draw.normal(size=(len(time), 3))))
+    checks = log_checks(changed(log, attitude=poses))
+    found = next(c for c in checks if c.name == "gyro against attitude")
+    assert found.blamed == "attitude", found.said
+    assert "it is of another flight" in found.said
+    gravity = next(c for c in checks if c.name == "gravity without rest")
+    assert gravity.passed is None, gravity.said
+    assert "nothing tells the accelerometer's scale" in gravity.said
+
+
 def angles(log: Log) -> tuple[Array, Array]:
     """Return times of attitudes and their roll, pitch, yaw [rad]."""
     stream = log.stream("attitude")

@@ -10,6 +10,7 @@ import pytest
 from airworthy.core.arrays import Array
 from airworthy.logs import Log, LogSource, LogStream, flight_segments, log_checks
 from airworthy.logs.motors.frozen import frozen_parts, stuck_motors, stuck_parts
+from airworthy.logs.motors.scale import no_flight, wrong_scale
 from airworthy.logs.segments import FROZEN, STUCK
 
 RATE = 250.0
@@ -142,6 +143,47 @@ def test_a_motor_that_stands_still_otherwise_is_not_stuck() -> None:
         assert not any(s.reason.startswith(STUCK) for s in flight_segments(log).rejected)
 
 
+@pytest.mark.parametrize("value", [0.0, np.nan])
+@pytest.mark.parametrize("seconds", [0.6, 1.5])
+def test_a_command_that_is_lost_for_half_a_second_is_named_and_left_out(value: float, seconds: float) -> None:
+    command = COMMAND.copy()
+    command[(TIME > 12.0) & (12.0 + seconds > TIME), 1] = value
+    command[(TIME > 20.0) & (TIME < 20.7), 3] = value
+    log = flown(command)
+    first, second = [s for s in flight_segments(log).rejected if s.reason.startswith(STUCK)]
+    assert (first.reason, second.reason) == ("frozen commands of motor 2", "frozen commands of motor 4")
+    assert (first.start, first.stop) == pytest.approx((12.0, 12.5 + seconds), abs=0.2)
+    (check,) = [c for c in log_checks(log) if c.name == "motor commands"]
+    assert check.said.startswith("Commands stand still: motor 2's are 0 from 12.1 to 1")
+
+
+def test_a_motor_at_an_idle_of_nothing_is_not_lost() -> None:
+    """Where idle is called 0 hard manoeuvres come to it step by step, or touch it elsewhere; a landing shuts all off."""
+    held = np.abs(TIME - 12.5) < 0.4
+    ramp, touched, landed = COMMAND.copy(), COMMAND.copy(), COMMAND.copy()
+    slope = np.clip((np.abs(TIME - 12.5) - 0.4) / 0.1, 0.0, 1.0)
+    ramp[:, 1] *= slope
+    touched[held | (np.abs(TIME - 20.0) < 0.05), 1] = 0.0
+    landed[TIME > 25.0] = 0.0
+    # Of another motor: both have one idle.
+    other = COMMAND.copy()
+    other[held, 1] = 0.0
+    other[np.abs(TIME - 20.0) < 0.05, 2] = 0.0
+    for command in (ramp, touched, landed, other):
+        assert not any(s.reason.startswith(STUCK) for s in flight_segments(flown(command)).rejected)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 748.0), (1000.0, 2000.0), (0.0, 100.0)])
+def test_commands_without_their_scale_are_named(low: float, high: float) -> None:
+    log = flown(low + (high - low) * COMMAND)
+    most = low + (high - low) * COMMAND.max()
+    said = f"otor commands go to {most:.4g}, expected 0 to 1: give their scale, or their unit, in the log's map"
+    assert any(c.name == "motor commands" and c.passed is False and said in c.said for c in log_checks(log))
+    assert no_flight(log) == f"no second of it is usable flight: m{said}"
+    # A little beyond full is no other scale.
+    assert wrong_scale(flown(1.2 * COMMAND / COMMAND.max())) == ""
+
+
 def test_a_second_is_one_without_a_gap() -> None:
     """Half a second of held commands on either side of a gap is none, however alike both are."""
     command = COMMAND.copy()
@@ -153,6 +195,20 @@ def test_a_second_is_one_without_a_gap() -> None:
     short = replace(log, streams=(*log.streams[:2], replace(stream, time=TIME[kept], values=command[kept])))
     assert frozen_parts(short) == ()
     assert len(frozen_parts(log)) == 1
+
+
+def test_the_ground_is_no_freeze_where_one_column_hangs() -> None:
+    """There the others are off; somebody carries the vehicle to its place."""
+    command = COMMAND.copy()
+    command[:, 1] = 0.5
+    turns = np.where(FLYING[:, None], GYRO, 0.2 * np.sin(5.0 * TIME)[:, None])
+    log = flown(command, turns)
+    assert frozen_parts(log) == ()
+    said = [c.said for c in log_checks(log) if c.name == "motor commands"]
+    assert said == ["Motor 2's commands are 50 % throughout, while others change: it did not run, or its column is another."]
+    # In flight it is one, beside a motor that is off, too.
+    failed = np.where(HELD[:, None], command[np.argmax(HELD)], command) * [1.0, 0.0, 1.0, 1.0]
+    assert len([part for part in frozen_parts(flown(failed, turns)) if part[0] > 3.0]) == 1
 
 
 def test_slow_commands_tell_no_freeze() -> None:

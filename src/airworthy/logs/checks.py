@@ -20,6 +20,7 @@ from airworthy.logs.frozen_sensors import frozen_sensors
 from airworthy.logs.gravity import FLIGHT_TIME, GRAVITY_FLIGHT_SHARE, GRAVITY_WITHOUT_REST, gravity_without_rest, unit_guess
 from airworthy.logs.log_check import LogCheck, went_back
 from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors, stuck_parts
+from airworthy.logs.motors.scale import wrong_scale
 from airworthy.logs.quality import GAP_PERIODS, REST_RATE, saturated_rows
 from airworthy.logs.record import Log, LogStream
 from airworthy.logs.segments import CRASH_ANY, FITTED, FROZEN, STUCK, LogSegments, Span, command_at, flight_segments
@@ -275,6 +276,8 @@ def _commands(log: Log, segments: LogSegments) -> list[LogCheck]:
     if not log.has("motor_command"):
         return []
     checks, name = [], "motor commands"
+    if told := wrong_scale(log):
+        checks.append(LogCheck(name, False, f"{told[0].upper()}{told[1:]}."))
     usable = [(span.start, span.stop) for span in segments.usable]
     away = [(span.start, span.stop) for span in segments.rejected if span.reason == FROZEN]
     frozen = overlap([*usable, *away], frozen_parts(log))

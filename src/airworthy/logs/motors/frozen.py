@@ -36,6 +36,11 @@ MOST = 0.5
 STUCK = 2.0
 """Ours: for so long must commands of one motor stand still, while others go on [s]. Hard manoeuvres hold a motor at its
 idle for tenths of a second, a fast descent for one."""
+LOST, LOST_BLOCKS = 0.01, 4
+"""Ours: a motor's command under this share of full, held for so many blocks, is lost where nothing else in the flight comes
+near it: firmware idles motors at 4 % and more, and where idle is called 0, hard manoeuvres reach it step by step, and often."""
+NEAR = 0.05
+"""Ours: share of full by which all other commands of a flight lie above a lost one."""
 GOES_ON = 1e-2
 """Ours: share of full by which the commands of another motor change within a second, or it stands nearly still, too."""
 
@@ -70,21 +75,25 @@ class StuckPart:
 def frozen_parts(log: Log) -> tuple[Part, ...]:
     """Return where the commands of all motors stand still while the gyro turns, and what lies just behind [s].
 
+    Where most motors are off that is the ground, however a column that hung goes on there.
+
     Args:
         log: Any; without commands or gyro nothing is told.
     """
     if not (log.has("motor_command") and log.has("gyro")):
         return ()
-    start, still, _ = _still(log.stream("motor_command"), FULL)
+    stream = log.stream("motor_command")
+    start, still, _ = _still(stream, FULL)
     needed = _turns_needed(log)
     runs = _runs(start, np.asarray(still.all(axis=1)))
-    return tuple((a - BLOCK, b + UNKNOWN) for a, b in runs if _turns(log, (a, b), needed))
+    return tuple((a - BLOCK, b + UNKNOWN) for a, b in runs if _driven(stream, (a, b)) and _turns(log, (a, b), needed))
 
 
 def stuck_parts(log: Log, parts: Sequence[Part]) -> tuple[StuckPart, ...]:
     """Return where the commands of one motor, or of some, stand still for seconds while others go on and the gyro turns.
 
-    Motors that stand still for most of the flight are told by `stuck_motors`.
+    At 0, far below all else in the flight, half a second is enough. Motors that stand still for most of the flight are told by
+    `stuck_motors`.
 
     Args:
         log: Any; without commands or gyro nothing is told.
@@ -93,19 +102,60 @@ def stuck_parts(log: Log, parts: Sequence[Part]) -> tuple[StuckPart, ...]:
     if not (log.has("motor_command") and log.has("gyro")):
         return ()
     stream = log.stream("motor_command")
-    start, still, moving = _still(stream, FULL)
     needed, found = _turns_needed(log), []
+    for part in _alone_still(stream, parts, BLOCKS, STUCK):
+        if _turns(log, (part.start, part.stop), needed):
+            found.append(part)
+    short = _alone_still(stream, parts, LOST_BLOCKS, LOST_BLOCKS * BLOCK)
+    for part in _lost(stream, parts, short):
+        known = any(o.motor == part.motor and o.start < part.stop and part.start < o.stop for o in found)
+        if not known and _turns(log, (part.start, part.stop), needed):
+            found.append(part)
+    return tuple(sorted(found, key=lambda part: part.start))
+
+
+def _alone_still(stream: LogStream, parts: Sequence[Part], count: int, least: float) -> list[StuckPart]:
+    """Return where commands of one motor stand still while others go on, of motors that do not for most of the flight.
+
+    Args:
+        stream: Of commands.
+        parts: The usable flight [s].
+        count: Blocks without a gap that stand still together.
+        least: Shortest [s].
+    """
+    start, still, moving = _still(stream, FULL, count)
+    found = []
     inside = _within(start + 0.5 * BLOCK, parts)
     most = still[inside].mean(axis=0) > MOST if inside.any() else np.ones(still.shape[1], bool)
     for motor in np.flatnonzero(~most):
         others = np.asarray(np.delete(moving, motor, axis=1).any(axis=1))
         for a, b in _runs(start, still[:, motor] & inside):
             blocks = (start >= a - 0.5 * BLOCK) & (start < b - 0.5 * BLOCK)
-            if b - a >= STUCK and others[blocks].mean() > MOST and _turns(log, (a, b), needed):
+            if b - a >= least - 0.5 * BLOCK and others[blocks].mean() > MOST:
                 rows = (stream.time >= a) & (stream.time <= b)
                 value = float(np.median(np.nan_to_num(stream.values[rows, motor])))
                 found.append(StuckPart(int(motor), a, b, value))
-    return tuple(sorted(found, key=lambda part: part.start))
+    return found
+
+
+def _lost(stream: LogStream, parts: Sequence[Part], held: Sequence[StuckPart]) -> list[StuckPart]:
+    """Return which of some parts hold a command that no motor comes near anywhere else in the flight.
+
+    Args:
+        stream: Of commands.
+        parts: The usable flight [s].
+        held: Where commands of one motor stand still.
+    """
+    low = [part for part in held if abs(part.value) < LOST]
+    if not low:
+        return []
+    values = np.nan_to_num(stream.values)
+    rest = np.repeat(_within(stream.time, parts)[:, None], values.shape[1], axis=1)
+    for part in low:
+        about = (stream.time >= part.start - BLOCK) & (stream.time <= part.stop + BLOCK)
+        rest[:, part.motor] &= ~(about & (np.abs(values[:, part.motor] - part.value) < RANGE))
+    lowest = float(np.min(values, where=rest, initial=np.inf))
+    return [part for part in low if np.isfinite(lowest) and lowest > part.value + NEAR]
 
 
 def stuck_motors(log: Log, parts: Sequence[Part]) -> list[str]:
@@ -145,6 +195,13 @@ def _said(values: Array) -> str:
     return f"are {100.0 * middle:.3g} % {often}" if middle else f"are 0 {often}"
 
 
+def _driven(stream: LogStream, part: Part) -> bool:
+    """Whether over half of the motors are on within a part, or all are off: then something else tells flight."""
+    rows = (stream.time >= part[0]) & (stream.time <= part[1])
+    on = np.median(np.abs(np.nan_to_num(stream.values[rows])), axis=0) > LOST if rows.any() else np.ones(1, bool)
+    return not on.any() or bool(on.mean() > 0.5)
+
+
 def _turns_needed(log: Log) -> float:
     """Deviation of a gyro above which a vehicle moves [rad/s]."""
     return max(REST_RATE, MOVING * _rest_deviation(log))
@@ -158,40 +215,41 @@ def _turns(log: Log, part: Part, needed: float) -> bool:
     return len(turns) > 1 and float(turns.std(axis=0).max()) > needed
 
 
-def _still(stream: LogStream, most: float = np.inf) -> tuple[Array, ArrayAny, ArrayAny]:
-    """Return when blocks begin [s], (blocks,), and which motors' commands stand still in each, and which change in the second
+def _still(stream: LogStream, most: float = np.inf, count: int = BLOCKS) -> tuple[Array, ArrayAny, ArrayAny]:
+    """Return when blocks begin [s], (blocks,), and which motors' commands stand still in each, and which change in the blocks
     about it, (blocks, motors).
 
     Args:
         stream: Of commands.
         most: Commands at and above, and of rotors that turn both ways at and below its negative, stand still since they are at
             their end, which is another matter.
+        count: Blocks that stand still together.
     """
     known = np.isfinite(stream.time)
     order = np.argsort(stream.time[known], kind="stable")
     time, values = stream.time[known][order], np.nan_to_num(stream.values[known][order])
-    if len(time) < BLOCKS or stream.quality.rate < RATE_MIN:
+    if len(time) < count or stream.quality.rate < RATE_MIN:
         return np.zeros(0), *np.zeros((2, 0, values.shape[1]), bool)
     number = np.floor((time - time[0]) / BLOCK)
     places = np.flatnonzero(np.diff(number, prepend=-1.0))
     blocks = number[places]
     still, moving = np.zeros((2, len(blocks), values.shape[1]), bool)
-    if len(blocks) < BLOCKS:
+    if len(blocks) < count:
         return time[0] + BLOCK * blocks, still, moving
     changed = np.diff(values, axis=0, prepend=values[:1]) != 0.0
-    high = _windows(np.maximum.reduceat(values, places)).max(axis=-1)
-    low = _windows(np.minimum.reduceat(values, places)).min(axis=-1)
-    often = _windows(np.add.reduceat(changed.astype(np.int64), places)).sum(axis=-1)
-    whole = blocks[BLOCKS - 1 :] - blocks[: len(blocks) - BLOCKS + 1] == BLOCKS - 1
+    high = _windows(np.maximum.reduceat(values, places), count).max(axis=-1)
+    low = _windows(np.minimum.reduceat(values, places), count).min(axis=-1)
+    often = _windows(np.add.reduceat(changed.astype(np.int64), places), count).sum(axis=-1)
+    whole = blocks[count - 1 :] - blocks[: len(blocks) - count + 1] == count - 1
     held = (high - low < RANGE) & (often <= CHANGES) & (low < most) & (high > -most) & whole[:, None]
-    for k in range(BLOCKS):
+    for k in range(count):
         still[k : k + len(held)] |= held
-    moving[BLOCKS // 2 : BLOCKS // 2 + len(held)] = high - low > GOES_ON
+    moving[count // 2 : count // 2 + len(held)] = high - low > GOES_ON
     return time[0] + BLOCK * blocks, still, moving
 
 
-def _windows(values: ArrayAny) -> ArrayAny:
-    return np.lib.stride_tricks.sliding_window_view(values, BLOCKS, axis=0)
+def _windows(values: ArrayAny, count: int) -> ArrayAny:
+    return np.lib.stride_tricks.sliding_window_view(values, count, axis=0)
 
 
 def _runs(start: Array, inside: ArrayAny) -> list[Part]:

@@ -14,6 +14,7 @@ from airworthy.logs.checks import off_at_rest, refuse_wrong_units, rest_noise
 from airworthy.logs.excitation import CAN
 from airworthy.logs.gravity import GRAVITY_WITHOUT_REST
 from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors
+from airworthy.logs.motors.scale import no_flight
 from airworthy.logs.segments import FROZEN, FROZEN_SENSOR, STUCK, Span
 from airworthy.vehicles.identification.known import Known, believed, with_mass
 from airworthy.vehicles.identification.motors.measured_speeds import GAIN_MOST, MotorFit, fit_motors
@@ -53,7 +54,6 @@ SHORT = 6.0
 """Usable seconds under which a flight is fitted whole, and nothing of it held out."""
 SPEED_RATE_MIN = 100.0
 """Ours: slower speeds are not followed: a motor's lag is a few of their periods [Hz]."""
-NO_FLIGHT = "no second of it is usable flight; `airworthy logs show` gives each reason"
 
 
 def base_of(logs: Sequence[Log], known: Known) -> tuple[Vehicle, tuple[str, ...]]:
@@ -163,7 +163,7 @@ class Gathered:
         refuse_wrong_units(log, "Nothing is fitted to wrong units.", self.checks)
         self.segments: LogSegments = flight_segments(log, use, skip)
         if not self.segments.usable:
-            raise AirworthyError(f"Log {log.name!r}: {NO_FLIGHT}.")
+            raise AirworthyError(f"Log {log.name!r}: {no_flight(log)}.")
         frozen = _refuse_frozen(log, self.segments)
         self.took_off = self.segments.flown[0].start
         self.findings = log_findings(log, self.segments)

@@ -10,6 +10,7 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, RotorGeometry, flight_segments, motor_order
 from airworthy.logs.checks import refuse_wrong_units, rest_noise
+from airworthy.logs.motors.scale import no_flight
 from airworthy.vehicles.identification.prediction.plant import slowest_lag
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, flight_signals, mapped_commands
 from airworthy.vehicles.identification.supply import refuse_supply
@@ -71,7 +72,7 @@ def prepared(log: Log, vehicle: Vehicle, use: Sequence[Part] = (), skip: Sequenc
     refuse_wrong_units(log, "Nothing is told of wrong units.")
     segments = flight_segments(log, use, skip)
     if not segments.usable:
-        raise AirworthyError(f"Log {log.name!r}: no second of it is usable flight; `airworthy logs show` gives each reason.")
+        raise AirworthyError(f"Log {log.name!r}: {no_flight(log)}.")
     rest = rest_noise(log)
     signals = flight_signals(log, segments, None if rest is None else rest.gyro_bias)
     refuse_supply(signals, vehicle)

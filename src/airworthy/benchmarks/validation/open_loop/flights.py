@@ -18,6 +18,7 @@ from airworthy.benchmarks.validation.windows import LogReference, reference
 from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, LogSegments, LogStream, RotorGeometry, Span, flight_segments, log_checks, motor_order
 from airworthy.logs.checks import refuse_wrong_units, rest_noise
+from airworthy.logs.motors.scale import no_flight
 from airworthy.logs.motors.speeds import speed_faults
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.identification.agreement import refuse_orders, refuse_repeated, refuse_unlike
@@ -122,9 +123,7 @@ def _ready(
     # Speeds that stand for commands tell flight, too.
     segments = _shortened(flight_segments(log, use, skip), notes)
     if not segments.usable:
-        raise AirworthyError(
-            f"Log {log.name!r}: no second of it is usable flight; `airworthy logs show` gives the reason of each part."
-        )
+        raise AirworthyError(f"Log {log.name!r}: {no_flight(log)}.")
     log = _cut(log, segments)
     force = log.has("accelerometer")
     if not force:
