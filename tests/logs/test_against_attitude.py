@@ -169,7 +169,7 @@ def test_a_sensor_that_is_turned_about_z_is_told(angle: float, columns: str, noi
     told = re.search(r"The gyro is turned by (-?\d+) degrees about z against attitude; if motors are in the body", found.said)
     assert told is not None, found.said
     assert np.cos(np.deg2rad(float(told[1]) - angle)) > np.cos(np.deg2rad(3.0))
-    assert found.said.endswith(f"turn gyro and accelerometer: their columns are {columns}.")
+    assert found.said.endswith(f"turn the gyro, and the accelerometer if it sits with it: its columns are {columns}.")
 
 
 def test_a_sensor_in_frd_is_blamed_and_not_the_attitudes() -> None:

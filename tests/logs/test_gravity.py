@@ -123,6 +123,58 @@ def test_intervals_hold_the_truth() -> None:
     assert inside >= 38
 
 
+def shaken(log: Log, kind: str, added: Array) -> Log:
+    """The log with something added to the heights, or speeds of climb, of a stream."""
+    up = np.stack([0.0 * added, 0.0 * added, added], axis=1)
+    return replace(log, streams=tuple(replace(s, values=s.values + up) if s.kind == kind else s for s in log.streams))
+
+
+def test_an_interval_is_two_deviations() -> None:
+    """Of noisy speeds of climb: those of a stretch have two ends."""
+    log = without(moving(), "position")
+    noise = 0.5 * np.random.default_rng(3).normal(size=len(log.stream("velocity").time))
+    (found,) = force_scales(shaken(log, "velocity", noise), log.stream("attitude"))
+    assert found.within == pytest.approx(2.0 * 0.5 * np.sqrt(2.0 / found.seconds) / 9.81, rel=0.3)
+
+
+def test_a_stream_that_finds_gravity_clears_the_accelerometer() -> None:
+    """Positions that run away by 0.8 m/s^2 are the surer ones, and wrong."""
+    log = moving()
+    time, draw = log.stream("position").time, np.random.default_rng(3)
+    wrong = shaken(log, "position", 0.4 * time**2)
+    wrong = shaken(wrong, "velocity", 0.2 * draw.normal(size=len(time)))
+    found = {scale.by: scale for scale in force_scales(wrong, wrong.stream("attitude"))}
+    by_position, by_velocity = found["attitude and position"], found["attitude and velocity"]
+    assert by_position.within < by_velocity.within
+    assert gravity(without(wrong, "velocity")).passed is False
+    assert gravity(wrong).passed
+
+
+def test_a_scale_that_is_told_to_a_tenth_is_too_uncertain() -> None:
+    log = without(moving(), "position")
+    noise = 2.0 * np.random.default_rng(5).normal(size=len(log.stream("velocity").time))
+    log = shaken(log, "velocity", noise)
+    (scale,) = force_scales(log, log.stream("attitude"))
+    assert abs(scale.share - 1.0) < 0.02
+    assert 0.07 < scale.within < 0.15
+    assert gravity(log).passed is None
+    assert "too uncertain to tell the accelerometer's scale" in gravity(log).said
+
+
+@pytest.mark.parametrize(("kind", "other", "lost"), [("velocity", "position", 1.0), ("position", "velocity", 2.0)])
+def test_no_stretch_goes_over_a_gap(kind: str, other: str, lost: float) -> None:
+    """A second difference takes two stretches: a gap within one loses the one before as well as the one behind."""
+    log = without(moving(), other)
+    stream = log.stream(kind)
+    kept = (stream.time < 10.1) | (stream.time > 10.9)
+    gap = replace(
+        log, streams=(*without(log, kind).streams, replace(stream, time=stream.time[kept], values=stream.values[kept]))
+    )
+    (whole,), (less,) = (force_scales(each, each.stream("attitude")) for each in (log, gap))
+    assert whole.seconds - less.seconds == pytest.approx(lost)
+    assert less.share == pytest.approx(1.0, abs=0.005)
+
+
 def test_where_nothing_tells_gravity_that_is_said() -> None:
     log = without(moving(scale=1.15), "attitude", "position", "velocity")
     found = gravity(log)

@@ -95,7 +95,7 @@ def test_a_sensor_that_is_turned_about_z_is_named_and_not_the_order(
     with pytest.raises(AirworthyError, match="degrees about z against attitude:capture") as caught:
         gathered(noisy(wrong))
     said = str(caught.value)
-    assert f"turn gyro and accelerometer: their columns are {columns}. Then motors are in the vehicle's own order." in said
+    assert f"turn the gyro, and the accelerometer if it sits with it: its columns are {columns}. Then motors are in" in said
     assert f"wired in the order {' '.join(str(k + 1) for k in order)} instead, say --order." in said
     # Whoever says the order has decided, and without attitudes nothing tells.
     assert gathered(wrong, order).order == order

@@ -172,8 +172,11 @@ def _turned_z(found: TurnMap, stream: LogStream) -> str:
         return ""
     said = f" The gyro is turned by {np.rad2deg(found.yaw):.0f} degrees about z against {stream.name}"
     quarters = _quarters(found.yaw)
-    columns = f": their columns are {_columns(quarter_turns(quarters))}" if quarters else ""
-    return f"{said}; if motors are in the body of {stream.name}, turn gyro and accelerometer{columns}."
+    columns = f": its columns are {_columns(quarter_turns(quarters))}" if quarters else ""
+    # Turns do not show the accelerometer: one that sits elsewhere may be right as it is.
+    return (
+        f"{said}; if motors are in the body of {stream.name}, turn the gyro, and the accelerometer if it sits with it{columns}."
+    )
 
 
 @dataclass(frozen=True, eq=False)
