@@ -12,8 +12,11 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.frames import conjugate, flu_frd_vector, from_euler, from_rotation_vector, multiply, rotate_inverse
 from airworthy.logs import Log, LogCheck, LogSource, LogStream, ReadOptions, integrate_gyro, log_checks, read_log
+from airworthy.logs.against_attitude import RATE_MOST, _scale_of, quarter_turns
 from airworthy.logs.checks import refuse_wrong_units
-from airworthy.logs.clocks.turn_map import turn_map
+from airworthy.logs.clocks import turn_map as maps
+from airworthy.logs.clocks.turn_map import DEGREES, TurnMap, turn_map
+from airworthy.logs.clocks.turn_windows import REACH, TurnWindows
 
 NOISY = (2.0, 50, 0.05)
 """Deviation of attitudes [degrees], their rate [Hz], how late they come [s]."""
@@ -269,3 +272,58 @@ def test_degrees_that_are_named_radians_are_refused_by_the_mapping(tmp_path) -> 
     mapping.write_text('accelerometer = { columns = ["-ay", "-none", "az"] }\n')
     with pytest.raises(AssetError, match="none"):
         read_log(path, ReadOptions(mapping=mapping))
+
+
+def mapped(ratio: float, within: float = 0.0, axes: Array | None = None) -> TurnMap:
+    """A map of turns with a ratio and half its interval."""
+    slope = 1.0 / ratio
+    return TurnMap(slope, 0.5 * within * slope**2, np.eye(3) if axes is None else axes, np.eye(3), 0.0, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "within", "passed"),
+    [(1.08, 0.02, False), (1.08, 0.06, None), (0.93, 0.04, None), (1.01, 0.08, None), (1.01, 0.04, True)],
+)
+def test_a_scale_is_judged_beyond_its_whole_interval(ratio: float, within: float, passed: bool | None) -> None:
+    log = turning(seconds=5.0)
+    assert _scale_of(log, mapped(ratio, within), log.stream("attitude"), "name").passed is passed
+
+
+def test_windows_that_differ_widen_an_interval() -> None:
+    found = replace(mapped(1.25, 0.02), spread=0.04)
+    assert found.within == pytest.approx(0.02 + 0.04 * 1.25**2)
+
+
+@pytest.mark.parametrize(("rate", "blamed"), [(0.5 * RATE_MOST, "attitude"), (2.0 * RATE_MOST, "gyro")])
+def test_slight_attitudes_are_blamed_where_rates_are_a_multirotors(rate: float, blamed: str) -> None:
+    log = turning(seconds=5.0)
+    still = np.tile([0.0, 0.0, 0.0, 1.0], (len(log.stream("attitude").time), 1))
+    gyro = np.full((len(log.stream("gyro").time), 3), rate / np.sqrt(3.0))
+    log = changed(log, attitude=still, gyro=gyro)
+    assert _scale_of(log, mapped(DEGREES), log.stream("attitude"), "name").blamed == blamed
+
+
+def test_axes_of_a_second_look_come_behind_those_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one sees a gyro whose axes the first has put in order."""
+    first, second = quarter_turns(1), np.diag([1.0, -1.0, -1.0])
+    monkeypatch.setattr(maps, "_fitted", lambda gyro, poses, factor, axes: mapped(1.2, axes=second if axes is first else first))
+    log = turning(seconds=5.0)
+    found = turn_map(log.stream("gyro"), log.stream("attitude"))
+    assert np.array_equal(found.axes, second @ first)
+
+
+def test_noise_of_a_gyro_is_that_of_its_second_differences() -> None:
+    log = turning(seconds=60.0, gyro_noise=0.5)
+    noise = TurnWindows(log.stream("gyro"), log.stream("attitude")).noise()
+    # White noise of 0.5 rad/s about three axes, at 250 Hz.
+    assert noise == pytest.approx(3.0 * 0.5**2 / 250.0, rel=0.05)
+
+
+def test_no_window_goes_over_a_gap_of_the_gyro() -> None:
+    log = turning(seconds=20.0)
+    gyro = log.stream("gyro")
+    kept = (gyro.time < 10.0) | (gyro.time > 10.4)
+    windows = TurnWindows(replace(gyro, time=gyro.time[kept], values=gyro.values[kept]), log.stream("attitude"))
+    over = (windows.start - REACH < 10.4) & (windows.stop + REACH > 10.0)
+    assert not over.any()
+    assert ((windows.start > 10.4) & (windows.start < 11.0)).any()

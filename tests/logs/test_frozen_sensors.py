@@ -54,6 +54,13 @@ def test_what_stands_still_is_named(log: Log, kind: str, axes: str) -> None:
     assert (found.start, found.stop) == pytest.approx((10.0, 11.0), abs=0.01)
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(0.4, True), (0.2, False)])
+def test_a_third_of_a_second_is_a_freeze(seconds: float, told: bool) -> None:
+    rows = (TIME > 10.0) & (10.0 + seconds > TIME)
+    for log in (flown(held(GYRO, rows=rows)), flown(force=held(FORCE, rows=rows))):
+        assert bool(frozen_sensors(log, FLIGHT)) is told
+
+
 def test_both_sensors_may_freeze_at_once_and_before_take_off() -> None:
     both = frozen_sensors(flown(held(GYRO), held(FORCE)), FLIGHT)
     assert [part.kind for part in both] == ["gyro", "accelerometer"]
