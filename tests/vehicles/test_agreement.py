@@ -13,6 +13,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.logs import Log, flight_segments, read_log
 from airworthy.vehicles import Known, frame_vehicle, identify
 from airworthy.vehicles.identification.agreement import (
+    LiftShare,
+    _furthest,
     agreement_notes,
     lift_shares,
     refuse_orders,
@@ -160,3 +162,10 @@ def test_real_flights_of_one_vehicle_are_not_refused(data_dir: Path) -> None:
     refuse_unlike(flights)
     (note,) = agreement_notes(flights)
     assert "log10 has 4 % more than log15" in note
+
+
+@pytest.mark.parametrize(("apart", "sure"), [(0.02, False), (0.04, False), (0.05, True)])
+def test_a_difference_is_one_beyond_three_standard_errors(apart: float, sure: bool) -> None:
+    found = _furthest([LiftShare("a", 1.0, 0.01), LiftShare("b", 1.0 + apart, 0.01)])
+    assert found is not None
+    assert found[2] is sure
