@@ -54,12 +54,12 @@ def test_without_the_vehicle_commands_stay_raw(run: Path) -> None:
     assert log.raw("rotor_command_0_rad_s").values[0] == 1000.0
 
 
-def test_commands_hold_since_the_step_before(run: Path) -> None:
-    """A row has the state after a step of the physics, and the command during it; what the first row has was none."""
+def test_commands_stand_around_the_step_that_they_are_of(run: Path) -> None:
+    """A row, one of ten steps of the physics, has the command of the last of them; what the first row has was none."""
     path = run / "meta.json"
     path.write_text(path.read_text().rstrip().removesuffix("}") + ', "physics_rate_hz": 1000.0}')
     log = read_log(run)
     stream = log.stream("motor_command")
     assert stream.stamp == "held"
-    assert stream.time == pytest.approx(np.arange(1, 20) * 0.01 - 0.001, abs=1e-9)
+    assert stream.time == pytest.approx(np.arange(1, 20) * 0.01 - 0.0055, abs=1e-9)
     assert log.stream("gyro").time == pytest.approx(np.arange(20) * 0.01, abs=1e-9)

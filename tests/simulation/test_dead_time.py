@@ -64,6 +64,16 @@ def test_between_steps_the_mean_acts() -> None:
     assert commands == pytest.approx([1000.0] * 12 + [1300.0] + [1500.0] * 3, abs=1e-3)
 
 
+def test_records_have_what_was_issued() -> None:
+    """What rotors follow is late by the dead time: a log of that would hide it from who identifies the vehicle."""
+    for delay, late_steps in ((0.0, 0), (0.003, 3)):
+        found = Simulator(late(delay), config(), 1)
+        found.reset(rotor_speed=np.full((1, 4), 1000.0))
+        found.advance(1, np.full(4, 1500.0))
+        assert found.rotors("rotor_command").tolist() == [[1500.0] * 4]
+        assert found.field("rotor_command")[0, 0] == (1000.0 if late_steps else 1500.0)
+
+
 LEVELS = ("rotor_speed", "attitude_thrust", "position", "tracking:mellinger")
 COMMANDS = {"attitude_thrust": [9.9, 0.1, -0.1, 0.2], "position": [1.0, -0.5, 101.0, 0.3]}
 

@@ -123,7 +123,7 @@ def test_attitude_and_velocity_are_of_one_source() -> None:
     seen = (LogStream("attitude", time, level, label="capture"), LogStream("position", time, still, label="capture"))
     found = flight_motion(replace(log, streams=(*pose, *log.streams, *seen)), signals("two"))
     assert isinstance(found, FlightMotion)
-    assert found.source == "differences of position:capture"
+    assert found.source == "position:capture and accelerometer"
 
 
 def test_velocities_that_none_has_are_left_out_and_counted() -> None:

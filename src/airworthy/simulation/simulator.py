@@ -243,8 +243,14 @@ class Simulator:
     def rotors(self, name: str) -> ArrayFloat:
         """Return a state field of rotors, (env, rotor_count), NaN for rotors that a vehicle lacks and another has; for
         records.
+
+        "rotor_command" is what was issued for the last step, limited: of a vehicle with a dead time, what its rotors are still
+        to follow, as a controller's log would have it.
         """
-        values = self.field(name)[:, : self.rotor_count]
+        if name == "rotor_command" and "rotor_queue" in self.layout:
+            values = self.field("rotor_queue")[:, -self.layout.fields["rotor_queue"][1] :][:, : self.rotor_count]
+        else:
+            values = self.field(name)[:, : self.rotor_count]
         return values if self.has_rotor.all() else np.where(self.has_rotor, values, np.float32(np.nan))
 
     @property

@@ -101,14 +101,18 @@ def _rotors(columns: Mapping[str, ArrayAny], stamps: ArrayAny, draft: LogDraft, 
 def _command_stamps(stamps: ArrayAny, folder: Path) -> tuple[ArrayAny, slice]:
     """Since when recorded commands hold [ns], and which of them are commands.
 
-    A row has the state after a step of the physics, and the command that held during it: since one step before. What the first
-    row has was never commanded. Without the physics' rate, stamps stay those of the rows.
+    A row has the state after a step of the physics, and the command that was issued for that step. Control laws issue one in
+    every step, so that where rows are rarer, a command stands for as long before the middle of its step as behind it: held
+    since the step began, commands would come half of what lies between late, and a fit would find that as a dead time below 0.
+    What the first row has was never commanded. Without the physics' rate, stamps stay those of the rows.
     """
     meta = read_json(folder / "meta.json", _META_BYTES_MAX) if (folder / "meta.json").is_file() else {}
     rate = meta.get("physics_rate_hz") if isinstance(meta, dict) else None
     if not _number(rate) or not 1.0 <= float(str(rate)) <= 1e6 or len(stamps) < 2:
         return stamps, slice(None)
-    return stamps[1:] - round(NS / float(str(rate))), slice(1, None)
+    step = NS / float(str(rate))
+    between = max(float(np.median(np.diff(stamps))), step)
+    return stamps[1:] - round(0.5 * (step + between)), slice(1, None)
 
 
 def _rotor_limits(folder: Path, count: int) -> tuple[ArrayAny | None, bool]:

@@ -1,7 +1,7 @@
 """How a vehicle moved, as a log tells it: attitude and velocity at any moment, from capture, GNSS or an estimator.
 
 Attitudes come seldom and late, gyros often: between attitudes the gyro turns, and what is left between both, averaged over half
-a second, puts it right. Velocities are those of the log, else differences of its positions.
+a second, puts it right. Velocities are those of the log, else those of its positions with the accelerometer in between.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from airworthy.core.arrays import Array
 from airworthy.core.frames import conjugate, continuous, multiply, normalize
 from airworthy.logs import Log, LogCheck, LogStream, integrate_gyro
 from airworthy.logs.against_attitude import AGAINST
+from airworthy.logs.units import STANDARD_GRAVITY
+from airworthy.vehicles.identification.air_speed.smoothed import smoothed_velocities
 from airworthy.vehicles.identification.prediction.signals import FlightSignals, Readings, readings_of
 
 __all__ = ["FlightMotion", "flight_motion", "moved_spans"]
@@ -47,6 +49,8 @@ class FlightMotion:
     """Where the velocity is from, in words."""
     notes: tuple[str, ...] = ()
     """What of it is left out, a sentence each."""
+    noise: float = 0.0
+    """Deviation of velocities that are of positions [m/s]; 0: they are the log's own."""
 
     def attitudes(self, time: Array) -> Array:
         """Return attitudes, body to world, x, y, z, w, (..., 4).
@@ -84,9 +88,7 @@ def flight_motion(log: Log, signals: FlightSignals, checks: Sequence[LogCheck] =
     seen, going = readings_of(stream=attitude), readings_of(stream=moved)
     if min(len(seen.time), len(going.time)) < 2.0 * RATE_MIN:
         return "attitudes or velocities are too few"
-    if moved.kind == "position":
-        going = _differences(going)
-    going, notes = _possible(going, moved)
+    going, notes = _possible(_differences(going) if moved.kind == "position" else going, moved)
     gyro = signals.gyro
     turned = Readings(gyro.time, continuous(integrate_gyro(gyro.time, gyro.values)))
     inside = (seen.time >= gyro.time[0]) & (seen.time <= gyro.time[-1])
@@ -94,8 +96,15 @@ def flight_motion(log: Log, signals: FlightSignals, checks: Sequence[LogCheck] =
         return "attitudes and gyro share too little time"
     time, values = seen.time[inside], normalize(seen.values[inside])
     offset = Readings(time, continuous(multiply(values, conjugate(normalize(turned.mean(time, 0.0))))))
-    said = moved.name if moved.kind == "velocity" else f"differences of {moved.name}"
-    return FlightMotion(turned, offset, going, said, notes)
+    motion = FlightMotion(turned, offset, going, moved.name, notes)
+    if moved.kind == "velocity":
+        return motion
+    going, noise = smoothed_velocities(
+        _kept(readings_of(stream=moved), going), signals.force, motion.attitudes(signals.force.time), STANDARD_GRAVITY, GAP
+    )
+    if len(going.time) < 2.0 * RATE_MIN:
+        return "positions and accelerometer share too little time"
+    return replace(motion, velocity=going, source=f"{moved.name} and accelerometer", noise=noise)
 
 
 def _first(log: Log, kind: str, label: str | None = None) -> LogStream | None:
@@ -129,9 +138,21 @@ def _possible(going: Readings, moved: LogStream) -> tuple[Readings, tuple[str, .
 
 
 def _differences(position: Readings) -> Readings:
-    """Return velocities in the middle between positions; their means over a time are differences of positions again."""
+    """Return velocities in the middle between positions: noisy ones, that show slips."""
     step = np.diff(position.time)
     return Readings(position.time[:-1] + 0.5 * step, np.diff(position.values, axis=0) / step[:, None])
+
+
+def _kept(position: Readings, good: Readings) -> Readings:
+    """Return positions without slips: those with a possible velocity before or behind them.
+
+    Args:
+        position: All of them.
+        good: Velocities between them that are possible, of `_differences`.
+    """
+    between = np.isin(position.time[:-1] + 0.5 * np.diff(position.time), good.time)
+    keep = np.concatenate([between, [False]]) | np.concatenate([[False], between])
+    return Readings(position.time[keep], position.values[keep])
 
 
 def moved_spans(motion: FlightMotion, spans: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
