@@ -1,11 +1,13 @@
 """Velocities of positions: what the accelerometer integrates to in between, held to the positions by a smoother.
 
-Differences of positions of 1 cm, 50 in a second, are velocities of 0.7 m/s noise: drag fitted against them is drawn towards none,
-since noise of what one fits against always takes of the slope. Here positions are averaged over as long as attitude and
+Differences of positions of 1 cm, 50 in a second, are velocities of 0.7 m/s noise: drag fitted against them is drawn towards
+none, since noise of what one fits against always takes of the slope. Here positions are averaged over as long as attitude and
 accelerometer bridge well, a few tenths of a second, which leaves centimetres per second.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +20,8 @@ __all__ = ["smoothed_velocities"]
 RATE_MOST = 100.0
 """Positions that come faster are averaged to this [Hz]: between them a vehicle moves as its accelerometer says."""
 WANDER = 0.5
-"""Ours: what attitudes and accelerometers are off by in the world changes by so much in a second [m/s^2]: three degrees of gravity."""
+"""Ours: what attitudes and accelerometers are off by in the world changes by so much in a second [m/s^2]: three degrees of
+gravity."""
 SHAKEN = 0.02
 """Ours: what of that is new at each moment [m/s^2/sqrt(Hz)]; a noisy accelerometer of 0.4 m/s^2 at 500 Hz."""
 NOISE_LEAST = 1e-4
@@ -45,7 +48,7 @@ def smoothed_velocities(
     time, where = position.time[inside], position.values[inside]
     left = where - _at(gained.integral, force.time, time)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(time) > gap) + 1, [len(time)]])
-    parts = [_thinned(time[a:b], left[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True) if b - a >= 4]
+    parts = [_thinned(time[a:b], left[a:b]) for a, b in pairwise(starts) if b - a >= 4]
     if not parts:
         return Readings(time[:0], where[:0]), 0.0
     # Behind what the accelerometer says, second differences of positions are their noise.
@@ -73,7 +76,7 @@ def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
 
 
 def _smoothed(time: Array, place: Array, noise: float) -> tuple[Array, Array]:
-    """Return how fast a place moves, (n, 3), and the variance of that, (n,): Rauch, Tung and Striebel's smoother, one for all axes.
+    """Return how fast a place moves, (n, 3), and the variance of that, (n,): the smoother of Rauch, Tung and Striebel.
 
     Args:
         time: [s], (n,).
@@ -106,8 +109,6 @@ def _smoothed(time: Array, place: Array, noise: float) -> tuple[Array, Array]:
 def _step(h: float) -> tuple[Array, Array]:
     """Return how place, speed and error of the acceleration go on over a time [s], and what is new of them."""
     moves = np.array([[1.0, h, 0.5 * h * h], [0.0, 1.0, h], [0.0, 0.0, 1.0]])
-    wander = np.array(
-        [[h**5 / 20.0, h**4 / 8.0, h**3 / 6.0], [h**4 / 8.0, h**3 / 3.0, h**2 / 2.0], [h**3 / 6.0, h**2 / 2.0, h]]
-    )
+    wander = np.array([[h**5 / 20, h**4 / 8, h**3 / 6], [h**4 / 8, h**3 / 3, h**2 / 2], [h**3 / 6, h**2 / 2, h]])
     shaken = np.array([[h**3 / 3.0, h**2 / 2.0, 0.0], [h**2 / 2.0, h, 0.0], [0.0, 0.0, 0.0]])
     return moves, WANDER**2 * wander + SHAKEN**2 * shaken
