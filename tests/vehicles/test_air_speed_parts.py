@@ -20,6 +20,7 @@ from airworthy.vehicles.identification.air_speed.drag import (
     AirStretch,
     contradiction,
     fit_drag,
+    useless,
     velocity_errors,
     without_drag,
 )
@@ -331,3 +332,10 @@ def test_a_flight_on_another_battery_is_refused() -> None:
         AirworthyError, match=r"'flown' was flown at 3,700 V, and commands of quad_x act as they are at 3\.885 V"
     ):
         refuse_supply(on_supply(4200.0, 3200.0), sagging)
+
+
+def test_drag_that_foretells_nothing_is_not_told() -> None:
+    errors = {"hold": (0.2, 0.5), "without": (0.1, 0.41), "fitted": (0.05, 0.42)}
+    assert "no better than none does (0.42 m/s off, and 0.41 without)" in useless(errors, "position:capture")
+    assert useless(errors | {"fitted": (0.05, 0.40)}, "position:capture") == ""
+    assert useless({}, "position:capture") == ""

@@ -167,7 +167,26 @@ def fit_drag(
     against = contradiction(velocity_errors(found, stretches, base), found.source) or runaway(found)
     if against:
         return replace(found, against=against)
-    return replace(found, velocity=velocity_errors(found, held, base)) if found.told else found
+    if not found.told:
+        return found
+    velocity = velocity_errors(found, held, base)
+    return replace(found, velocity=velocity, against=useless(velocity, found.source))
+
+
+def useless(errors: Mapping[str, tuple[float, ...]], source: str) -> str:
+    """Return that drag foretells no velocity better than none does, a sentence; empty where it does, or nothing was held out.
+
+    Args:
+        errors: As of `velocity_errors`, on what was held out.
+        source: Where velocities are from, in words.
+    """
+    if not errors or errors["fitted"][-1] < errors["without"][-1]:
+        return ""
+    fitted, plain = errors["fitted"][-1], errors["without"][-1]
+    return (
+        f"Drag that {source} asks for foretells velocities {HORIZONS[-1]:g} s ahead on what was held out no better than none"
+        f" does ({fitted:.2g} m/s off, and {plain:.2g} without): neither drag nor wind is told."
+    )
 
 
 def contradiction(errors: Mapping[str, tuple[float, ...]], source: str) -> str:
