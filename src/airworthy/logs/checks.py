@@ -16,7 +16,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import multiply, normalize, rotate
 from airworthy.logs.against_attitude import AGAINST, DOWN, FORCE_ROWS, against_attitude
 from airworthy.logs.clocks.kinematics import integrate_gyro
-from airworthy.logs.frozen_sensors import frozen_sensors
+from airworthy.logs.frozen_sensors import FrozenSensor, frozen_sensors
 from airworthy.logs.gravity import FLIGHT_TIME, GRAVITY_FLIGHT_SHARE, GRAVITY_WITHOUT_REST, gravity_without_rest, unit_guess
 from airworthy.logs.log_check import LogCheck, went_back
 from airworthy.logs.motors.frozen import frozen_parts, overlap, stuck_motors, stuck_parts
@@ -69,11 +69,12 @@ def log_checks(log: Log) -> tuple[LogCheck, ...]:
     segments = flight_segments(log) if log.has("motor_command") or log.has("position") else LogSegments((), (), ())
     up = _force_up(log, segments.flown)
     turns = against_attitude(log, up)
-    checks = [_stamps(log), _at_rest(log, rest), _in_flight(log, rest, segments.flown, up)]
+    frozen = frozen_sensors(log, [(span.start, span.stop) for span in segments.flown])
+    checks = [_stamps(log), _at_rest(log, rest), _in_flight(log, rest, segments.flown, up, frozen)]
     if checks[1].passed is None and log.has("accelerometer"):
         wrong = [check.name.removeprefix(AGAINST) for check in turns if check.blamed == "attitude"]
         checks.append(gravity_without_rest(_uncrashed(log, segments), segments.flown, wrong))
-    still = (*_commands(log, segments), *_frozen(log, segments.flown))
+    still = (*_commands(log, segments), *_frozen(frozen))
     return (*checks, *still, *_supplies(log), *turns)
 
 
@@ -225,7 +226,7 @@ def _force_up(log: Log, flown: Sequence[Span]) -> float:
     return float(np.median(values[good, 2] / length[good])) if good.any() else float("nan")
 
 
-def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: float) -> LogCheck:
+def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: float, frozen: Sequence[FrozenSensor]) -> LogCheck:
     name = "gravity in flight"
     if up < -DOWN:
         said = "In flight the specific force points along -z: the body's z is down (FRD named FLU), or it flies upside down."
@@ -240,7 +241,7 @@ def _in_flight(log: Log, rest: RestNoise | None, flown: Sequence[Span], up: floa
         return LogCheck(name, None, told)
     start, length = _first_gap(log, rest.stop - 0.1)
     lacks = f"The gyro lacks {length:.2g} s at {start:.2f} s"
-    held = [part for part in frozen_sensors(log, [(span.start, span.stop)]) if part.start < min(start, span.stop)]
+    held = [part for part in frozen if span.start <= part.start < min(start, span.stop)]
     if held:
         start, lacks = held[0].start, f"The {held[0].kind} is frozen at {held[0].start:.2f} s"
     stop = min(span.stop, start)
@@ -298,10 +299,9 @@ def _commands(log: Log, segments: LogSegments) -> list[LogCheck]:
     return checks
 
 
-def _frozen(log: Log, flown: Sequence[Span]) -> list[LogCheck]:
+def _frozen(found: Sequence[FrozenSensor]) -> list[LogCheck]:
     """Where a gyro or an accelerometer stands still in flight; a log in which none does has no such check."""
     checks = []
-    found = frozen_sensors(log, [(span.start, span.stop) for span in flown])
     for kind in dict.fromkeys(part.kind for part in found):
         own = [part for part in found if part.kind == kind]
         said = _listed([f"{part.axes} from {part.start:.1f} to {part.stop:.1f} s" for part in own])
